@@ -3,7 +3,7 @@
 use crate::ab::signals::Signals;
 use crate::args::{duration, label, positive};
 use crate::failure::{Failure, OK};
-use crate::output::{print, say};
+use crate::output::{print, say, width};
 use crate::power::{Machine, Outcome, Percents, Work, csv, json, markdown, on_battery, text};
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     drop(signals);
     outcome.judge(&machine);
     print(&match args.format {
-        Form::Text => text(&outcome, &machine),
+        Form::Text => text(&outcome, &machine, width()),
         Form::Json => json(&outcome, &machine)?,
         Form::Csv => csv(&outcome, &machine),
         Form::Md => markdown(&outcome, &machine),

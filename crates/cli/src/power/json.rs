@@ -3,9 +3,9 @@
 use super::machine::{Machine, Run};
 use super::outcome::{Median, Outcome};
 use crate::failure::Failure;
+use page::csv_line;
 use power::{Estimate, Lack, Refused, Span3};
 use serde_json::{Map, Value, json};
-use std::fmt::Write as _;
 
 /// The version of the JSON format. Field names are stable; fields may be added.
 const VERSION: u32 = 1;
@@ -136,24 +136,41 @@ pub fn json(outcome: &Outcome, machine: &Machine) -> Result<String, Failure> {
 
 /// Returns a row for each run and domain; a machine without one has a row for each run.
 pub fn csv(outcome: &Outcome, machine: &Machine) -> String {
-    let labels: String = outcome.labels.iter().fold(String::new(), |text, (key, _)| text + "," + &quoted(key));
-    let mut out = format!(
-        "run,elapsed_s,user_s,system_s,exit_code,interrupted,work,domain,part,joules,low,high,watts,known_s,joules_per_unit,why{labels}\n"
-    );
-    let values: String = outcome.labels.iter().fold(String::new(), |text, (_, value)| text + "," + &quoted(value));
+    const HEADS: [&str; 16] = [
+        "run",
+        "elapsed_s",
+        "user_s",
+        "system_s",
+        "exit_code",
+        "interrupted",
+        "work",
+        "domain",
+        "part",
+        "joules",
+        "low",
+        "high",
+        "watts",
+        "known_s",
+        "joules_per_unit",
+        "why",
+    ];
+    let [names, values]: [Vec<String>; 2] = [
+        outcome.labels.iter().map(|of| of.0.clone()).collect(),
+        outcome.labels.iter().map(|of| of.1.clone()).collect(),
+    ];
+    let mut out = csv_line(HEADS.map(str::to_owned).iter().chain(&names));
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
     for (n, run) in (1..).zip(&outcome.runs) {
-        let head = format!(
-            "{n},{:.6},{:.6},{:.6},{},{},{}",
-            run.elapsed_s(),
-            run.cpu_s[0],
-            run.cpu_s[1],
-            run.code,
-            run.interrupted,
-            number(run.work)
-        );
+        let head = || {
+            let [elapsed, user, system] = [run.elapsed_s(), run.cpu_s[0], run.cpu_s[1]].map(|s| format!("{s:.6}"));
+            [n.to_string(), elapsed, user, system, run.code.to_string(), run.interrupted.to_string(), number(run.work)]
+        };
+        let mut line = |domain: [String; 2], figures: [Option<f64>; 6], why: String| {
+            let cells = head().into_iter().chain(domain).chain(figures.map(number)).chain([why]);
+            out += &csv_line(cells.chain(values.iter().cloned()));
+        };
         if run.energy.is_empty() {
-            let _ = writeln!(out, "{head},,,,,,,,,no source of energy{values}");
+            line([String::new(), String::new()], [None; 6], "no source of energy".to_owned());
         }
         for (metered, energy) in machine.meters.domains.iter().zip(&run.energy) {
             let domain = &metered.domain;
@@ -162,7 +179,7 @@ pub fn csv(outcome: &Outcome, machine: &Machine) -> String {
                 Err(refused) => refused.to_string(),
                 Ok(e) => e.unknown.first().map_or_else(String::new, |(_, why)| why.to_string()),
             };
-            let cells = [
+            let figures = [
                 e.map(|e| e.joules),
                 e.map(|e| e.low),
                 e.map(|e| e.high),
@@ -170,15 +187,8 @@ pub fn csv(outcome: &Outcome, machine: &Machine) -> String {
                 e.map(|e| e.known_ns as f64 * 1e-9),
                 e.filter(|e| e.unknown.is_empty()).zip(run.work).map(|(e, work)| e.joules / work),
             ];
-            let cells: Vec<String> = cells.into_iter().map(number).collect();
-            let (name, part) = (quoted(&domain.name), domain.part.as_str());
-            let _ = writeln!(out, "{head},{name},{part},{},{}{values}", cells.join(","), quoted(&why));
+            line([domain.name.clone(), domain.part.as_str().to_owned()], figures, why);
         }
     }
     out
-}
-
-/// A cell as RFC 4180 has it.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

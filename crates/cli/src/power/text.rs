@@ -3,114 +3,53 @@
 use super::machine::Machine;
 use super::outcome::{Median, Outcome};
 use model::words;
+use page::{Column, Page, push};
 use power::{IdleState, Resident, Span3};
 use std::fmt::Write as _;
 
-/// A table: its heads and its rows.
-struct Grid {
-    heads: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
-}
-
-impl Grid {
-    /// Aligned: the first column to the left, the others to the right.
-    fn aligned(&self) -> String {
-        let all: Vec<Vec<String>> = std::iter::once(self.heads.iter().map(|head| (*head).to_owned()).collect())
-            .chain(self.rows.iter().cloned())
-            .collect();
-        let width =
-            |at: usize| all.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.heads.len()).map(width).collect();
-        let mut out = String::new();
-        for row in &all {
-            let mut line = String::new();
-            for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let room = " ".repeat(width.saturating_sub(cell.chars().count()));
-                let _ = if at == 0 { write!(line, "  {cell}{room}") } else { write!(line, "  {room}{cell}") };
-            }
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
-        out
-    }
-
-    fn markdown(&self) -> String {
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let heads: Vec<String> = self.heads.iter().map(|head| (*head).to_owned()).collect();
-        let rule: Vec<String> = (0..heads.len()).map(|at| if at == 0 { "---" } else { "---:" }.to_owned()).collect();
-        let rows =
-            self.rows.iter().map(|row| line(&row.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>()));
-        line(&heads) + &line(&rule) + &rows.collect::<String>()
-    }
-}
-
-/// A part of the result.
-enum Block {
-    Line(String),
-    Grid(Grid),
-    List(&'static str, Vec<String>),
-}
-
-/// Returns the result as aligned text.
-pub fn text(outcome: &Outcome, machine: &Machine) -> String {
-    let mut out = String::new();
-    for block in blocks(outcome, machine) {
-        match block {
-            Block::Line(line) => out.push_str(&format!("{line}\n")),
-            Block::Grid(grid) => out.push_str(&format!("\n{}", grid.aligned())),
-            Block::List(head, lines) => {
-                let _ = writeln!(out, "\n{head}");
-                lines.iter().for_each(|line| out.push_str(&format!("  {line}\n")));
-            }
-        }
-    }
-    out.replace(words::TIE, " ")
+/// Returns the result as text for a terminal of this width in columns.
+pub fn text(outcome: &Outcome, machine: &Machine, width: usize) -> String {
+    let mut page = Page::default();
+    page.paragraph(&head(outcome));
+    page.blocks.extend(blocks(outcome, machine).blocks);
+    page::terminal(&page.blocks, width, false)
 }
 
 /// Returns the result as Markdown.
 pub fn markdown(outcome: &Outcome, machine: &Machine) -> String {
-    let mut out = String::new();
-    for block in blocks(outcome, machine) {
-        match block {
-            Block::Line(line) => out.push_str(&format!("{line}\n\n")),
-            Block::Grid(grid) => out.push_str(&format!("{}\n", grid.markdown())),
-            Block::List(head, lines) => {
-                let _ = writeln!(out, "**{head}**\n");
-                lines.iter().for_each(|line| out.push_str(&format!("- {line}\n")));
-                out.push('\n');
-            }
-        }
-    }
-    out
+    page::markdown(&head(outcome), &blocks(outcome, machine).blocks)
 }
 
-fn blocks(outcome: &Outcome, machine: &Machine) -> Vec<Block> {
-    let mut blocks = vec![Block::Line(head(outcome))];
+fn blocks(outcome: &Outcome, machine: &Machine) -> Page {
+    let mut page = Page::default();
     if let Some(drain) = &outcome.drain {
-        blocks.push(Block::Line(battery(drain)));
+        page.paragraph(&battery(drain));
     }
     if outcome.runs.is_empty() {
-        blocks.push(Block::Line("No run was measured.".to_owned()));
-        return blocks;
+        page.paragraph("No run was measured.");
+        return page;
     }
     let domains = &machine.meters.domains;
     if domains.is_empty() {
-        blocks.push(Block::Line(no_source(machine)));
+        page.paragraph(&no_source(machine));
     } else {
-        blocks.push(Block::Grid(energies(outcome, machine)));
+        page.heading("Energy");
+        energies(&mut page, outcome, machine);
     }
-    blocks.extend(conditions(outcome));
-    blocks.extend(idle(outcome, machine));
+    conditions(&mut page, outcome);
+    idle(&mut page, outcome, machine);
     let mut list = |head, lines: Vec<String>| {
         if !lines.is_empty() {
-            blocks.push(Block::List(head, lines));
+            page.heading(head);
+            lines.iter().for_each(|line| page.item(line));
         }
     };
-    list("Doubtful:", outcome.doubts.clone());
+    list("Doubtful", outcome.doubts.clone());
     let unknown = domains.iter().enumerate().flat_map(|(at, metered)| {
         let why = outcome.summary(at).why;
         why.into_iter().take(2).map(|why| format!("{}: {why}", metered.domain.name)).collect::<Vec<_>>()
     });
-    list("Not measured (*: energy and power are of the known time only):", unknown.collect());
+    list("Not measured (*: energy and power are of the known time only)", unknown.collect());
     let mut notes = machine.notes.clone();
     for metered in domains.iter().filter(|metered| !metered.domain.duplicates.is_empty()) {
         let same = metered.domain.duplicates.join(", ");
@@ -119,11 +58,19 @@ fn blocks(outcome: &Outcome, machine: &Machine) -> Vec<Block> {
     let own: f64 = outcome.runs.iter().map(|run| run.own_cpu_s).sum();
     let wall: f64 = outcome.runs.iter().map(super::machine::Run::elapsed_s).sum();
     notes.push(format!("corewise itself used {:.2} % of a CPU", own / wall.max(1e-9) * 100.0));
-    list("Notes:", notes);
+    list("Notes", notes);
     if !domains.is_empty() {
-        list("Not available:", machine.lacks.iter().map(|lack| format!("{}: {}", lack.source, lack.why)).collect());
+        list("Not available", machine.lacks.iter().map(|lack| format!("{}: {}", lack.source, lack.why)).collect());
     }
-    blocks
+    page
+}
+
+/// Adds a table; the first column names the rows.
+fn grid(page: &mut Page, heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+    let column = |(at, head): (usize, &&str)| if at == 0 { Column::text(head, 0) } else { Column::numbers(head, 0) };
+    let mut columns: Vec<Column> = heads.iter().enumerate().map(column).collect();
+    rows.into_iter().for_each(|row| push(&mut columns, row));
+    page.grid(columns, 0);
 }
 
 fn head(outcome: &Outcome) -> String {
@@ -193,7 +140,7 @@ fn digits(value: f64) -> usize {
     (3 - value.abs().log10().floor() as i64).clamp(0, 6) as usize
 }
 
-fn energies(outcome: &Outcome, machine: &Machine) -> Grid {
+fn energies(page: &mut Page, outcome: &Outcome, machine: &Machine) {
     let has_work = outcome.counted().any(|run| run.work.is_some());
     let mut heads = vec!["domain", "J", "W", "± by readings", "source"];
     if has_work {
@@ -215,7 +162,7 @@ fn energies(outcome: &Outcome, machine: &Machine) -> Grid {
         }
         row
     });
-    Grid { heads, rows: rows.collect() }
+    grid(page, &heads, rows);
 }
 
 /// The least of all runs, the mean of their means, and the greatest.
@@ -227,7 +174,7 @@ fn merged(spans: &[Span3]) -> Option<Span3> {
     Some(Span3 { min, mean, max, readings: spans.iter().map(|span| span.readings).sum() })
 }
 
-fn conditions(outcome: &Outcome) -> Option<Block> {
+fn conditions(page: &mut Page, outcome: &Outcome) {
     let mut rows = Vec::new();
     let mut add = |unit: &str, of: &dyn Fn(&super::machine::Run) -> Vec<(String, Span3)>| {
         let all: Vec<(String, Span3)> = outcome.counted().flat_map(of).collect();
@@ -266,13 +213,16 @@ fn conditions(outcome: &Outcome) -> Option<Block> {
             rows.push(vec![format!("{of} throttled, times"), min.to_string(), format!("{mean:.1}"), max.to_string()]);
         }
     }
-    (!rows.is_empty()).then_some(Block::Grid(Grid { heads: vec!["condition", "min", "mean", "max"], rows }))
+    if !rows.is_empty() {
+        page.heading("Conditions");
+        grid(page, &["condition", "min", "mean", "max"], rows);
+    }
 }
 
-fn idle(outcome: &Outcome, machine: &Machine) -> Vec<Block> {
+fn idle(page: &mut Page, outcome: &Outcome, machine: &Machine) {
     let runs: Vec<_> = outcome.counted().collect();
     let wall: f64 = runs.iter().map(|run| run.elapsed_s()).sum();
-    let (Some(first), true) = (runs.first(), wall > 0.0) else { return Vec::new() };
+    let (Some(first), true) = (runs.first(), wall > 0.0) else { return };
     let mut rows = Vec::new();
     for (at, state) in first.idle.iter().enumerate() {
         let sum = |of: &dyn Fn(&IdleState) -> i64| runs.iter().filter_map(|run| run.idle.get(at)).map(of).sum::<i64>();
@@ -295,9 +245,9 @@ fn idle(outcome: &Outcome, machine: &Machine) -> Vec<Block> {
             part(&|s| s.below),
         ]);
     }
-    let mut blocks = Vec::new();
     if !rows.is_empty() {
-        let heads = vec![
+        page.heading("Idle states");
+        let heads = [
             "idle state",
             "of all CPUs' time",
             "entered/s",
@@ -306,26 +256,25 @@ fn idle(outcome: &Outcome, machine: &Machine) -> Vec<Block> {
             "woke before",
             "too shallow",
         ];
-        blocks.push(Block::Grid(Grid { heads, rows }));
+        grid(page, &heads, rows);
         let entries: i64 = runs.iter().flat_map(|run| &run.idle).map(|state| state.usage).sum();
         let driver = &machine.idle.driver;
-        blocks.push(Block::Line(format!(
-            "\nIdle states as the kernel requested them (driver {driver}): {:.1} idle periods a second on {}.",
+        page.paragraph(&format!(
+            "Idle states as the kernel requested them (driver {driver}): {:.1} idle periods a second on {}.",
             entries as f64 / wall,
             words::plural(machine.cpus as u64, "CPU")
-        )));
+        ));
     }
     let events: Vec<&Resident> = first.resident.iter().collect();
     if events.is_empty() {
-        blocks.extend(
-            machine.idle.lacks.iter().map(|lack| Block::Line(format!("Not available: {}: {}.", lack.source, lack.why))),
-        );
-        return blocks;
+        for lack in &machine.idle.lacks {
+            page.paragraph(&format!("Not available: {}: {}.", lack.source, lack.why));
+        }
+        return;
     }
     let rows = events.iter().enumerate().map(|(at, event)| {
         let mean = runs.iter().filter_map(|run| run.resident.get(at)).map(|r| r.share).sum::<f64>() / runs.len() as f64;
         vec![event.event.clone(), format!("{:.1} %", mean * 100.0)]
     });
-    blocks.push(Block::Grid(Grid { heads: vec!["where the hardware was", "of the time"], rows: rows.collect() }));
-    blocks
+    grid(page, &["where the hardware was", "of the time"], rows);
 }
