@@ -3,9 +3,8 @@
 use super::groups::figures;
 use super::{Outcome, ProbeRun, about, described, sentences, text, words};
 use engine::Cost;
-use model::words::TIE;
+use page::{Column, Page, csv_line, push};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 /// Returns everything as JSON. Values are in the unit of their figure.
 pub fn json(of: &Outcome) -> Value {
@@ -85,7 +84,7 @@ const COLUMNS: [&str; 22] = [
 
 /// Returns one line for each figure, after a line of heads.
 pub fn csv(of: &Outcome) -> String {
-    let mut out = COLUMNS.join(",") + "\n";
+    let mut out = csv_line(COLUMNS);
     for cost in &of.costs.figures {
         let number = |of: Option<f64>| of.map_or_else(String::new, |x| x.to_string());
         let list = |of: Vec<String>| of.join(" ");
@@ -115,49 +114,40 @@ pub fn csv(of: &Outcome) -> String {
             cost.precise.to_string(),
             described(&cost.probe, &cost.figure).to_owned(),
         ];
-        let _ = writeln!(out, "{}", cells.map(|cell| quoted(&cell)).join(","));
+        out += &csv_line(cells);
     }
     out
 }
 
-/// A cell of a CSV file (RFC 4180); a text that a spreadsheet would take for a formula begins with an apostrophe.
-fn quoted(cell: &str) -> String {
-    let cell = model::words::plain(cell);
-    let is_number = cell.parse::<f64>().is_ok();
-    let cell = if !is_number && cell.starts_with(['=', '+', '-', '@']) { format!("'{cell}") } else { cell };
-    if cell.contains([',', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
-}
-
 /// Returns tables for a pull request or a wiki, a row for each figure.
 pub fn markdown(of: &Outcome) -> String {
-    let mut out = format!("# {}\n", escaped(&text::head(of)));
-    for warning in &of.warnings {
-        let _ = write!(out, "\n**Note:** {}\n", escaped(warning));
-    }
+    const HEADS: [(&str, bool); 8] = [
+        ("figure", false),
+        ("place", false),
+        ("value", true),
+        ("95 % interval", false),
+        ("next (90 %)", false),
+        ("control", false),
+        ("runs", true),
+        ("disturbed", true),
+    ];
+    let mut page = Page::default();
+    of.warnings.iter().for_each(|warning| page.note(&format!("Note: {warning}")));
     for probe in of.probes() {
-        let costs = of.of(probe);
-        let _ = write!(out, "\n## {}: {}\n\n", escaped(probe), escaped(about(probe)));
-        out.push_str("| figure | place | value | 95 % interval | next (90 %) | control | runs | disturbed |\n");
-        out.push_str("| --- | --- | ---: | --- | --- | --- | ---: | ---: |\n");
-        for cost in costs {
-            let row = row(cost).map(|cell| escaped(&cell));
-            let _ = writeln!(out, "| {} |", row.join(" | "));
-        }
+        page.heading(&format!("{probe}: {}", about(probe)));
+        let mut columns =
+            HEADS.map(|(head, right)| if right { Column::numbers(head, 0) } else { Column::text(head, 0) });
+        of.of(probe).into_iter().for_each(|cost| push(&mut columns, row(cost)));
+        page.grid(columns.into(), 0);
         let run = of.runs.iter().find(|run| run.name == probe);
-        let sentences = run.map(text::sentences_of_run).unwrap_or_default();
-        if !sentences.is_empty() {
-            out.push('\n');
-        }
-        for sentence in sentences {
-            let _ = writeln!(out, "- {}", escaped(&sentence));
-        }
+        run.map(text::sentences_of_run).unwrap_or_default().iter().for_each(|sentence| page.item(sentence));
     }
     let useful = sentences::useful(&of.costs.figures);
     if !useful.is_empty() {
-        out.push_str("\n## In short\n\n");
-        useful.iter().for_each(|sentence| _ = writeln!(out, "- {}", escaped(sentence)));
+        page.heading("In short");
+        useful.iter().for_each(|sentence| page.item(sentence));
     }
-    out.replace(TIE, " ")
+    page::markdown(&text::head(of), &page.blocks)
 }
 
 /// The cells of a figure: name, place, value, interval, the next value, the control, runs, disturbed.
@@ -182,18 +172,6 @@ pub fn row(cost: &Cost) -> [String; 8] {
 pub fn next(cost: &Cost) -> String {
     let of = |[low, high]: [f64; 2]| format!("{} to {}", words::value(cost.unit, low), words::value(cost.unit, high));
     cost.next.map_or_else(String::new, of)
-}
-
-/// A text in Markdown, without its signs.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '|' | '\\' | '`' | '*' | '_' | '<' | '[' | '#') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
 }
 
 #[cfg(test)]
