@@ -7,6 +7,7 @@ use super::words::{
 };
 use crate::outcome::{Comparison, Outcome, Unit, Verdict};
 use model::words::{TIE, plural};
+use page::{Column, escaped_markdown, markdown_table, push};
 use std::fmt::Write as _;
 
 /// The largest size in bytes. A comment on GitHub may have 65 536 characters.
@@ -74,12 +75,12 @@ fn causes(out: &mut String, of: &Comparison, max: usize) {
     if let Some(line) = &why.line {
         let _ = writeln!(out, "**Why:** {}\n", escaped(line, LONG));
     }
-    let _ = writeln!(out, "| change | share | cause |\n| ---: | ---: | --- |");
+    let mut columns = [Column::numbers("change", 0), Column::numbers("share", 0), Column::text("cause", 0)];
     for part in parts(why, max.min(6)) {
         let share = part.share.map_or_else(|| "-".to_owned(), percent);
-        let _ = writeln!(out, "| {} | {share} | {} |", signed(Unit::Ns, part.ns), escaped(&part.title, NAME * 2));
+        push(&mut columns, [signed(Unit::Ns, part.ns), share, short(&part.title, NAME * 2)]);
     }
-    out.push('\n');
+    let _ = writeln!(out, "{}", markdown_table(&columns));
 }
 
 fn metrics(out: &mut String, of: &Comparison, max: usize) {
@@ -93,9 +94,9 @@ fn metrics(out: &mut String, of: &Comparison, max: usize) {
     let order = [&sorted.changed, &sorted.unknown, &sorted.same];
     let all: Vec<&Outcome> = order.into_iter().flatten().copied().collect();
     let (shown, left_out) = first(&all, max.min(sorted.changed.len().max(12)));
-    if !shown.is_empty() {
-        out.push_str("| metric | A | B | change | 95 % interval | |\n| --- | ---: | ---: | ---: | ---: | --- |\n");
-    }
+    let mut columns = vec![Column::text("metric", 0)];
+    columns.extend(["A", "B", "change", "95 % interval"].map(|head| Column::numbers(head, 0)));
+    columns.push(Column::text("", 0));
     for outcome in shown {
         let (metric, sense) = (&outcome.metric, Sense::of(outcome));
         let [a, b] = outcome.middle.map(|middle| value_or_dash(metric.unit, middle));
@@ -103,11 +104,14 @@ fn metrics(out: &mut String, of: &Comparison, max: usize) {
         let change = outcome.effect.map_or_else(dash, |effect| estimate(metric, &effect));
         let range = outcome.effect.and_then(|effect| interval(metric, &effect)).unwrap_or_else(dash);
         let why = match outcome.verdict {
-            Verdict::Unknown => format!(": {}", escaped(&why_unknown(outcome), NAME * 2)),
+            Verdict::Unknown => format!(": {}", short(&why_unknown(outcome), NAME * 2)),
             _ => String::new(),
         };
-        let name = escaped(&name(outcome), NAME * 2);
-        let _ = writeln!(out, "| {name} | {a} | {b} | {change} | {range} | {} {}{why} |", sense.sign(), sense.word());
+        let verdict = format!("{} {}{why}", sense.sign(), sense.word());
+        push(&mut columns, [short(&name(outcome), NAME * 2), a, b, change, range, verdict]);
+    }
+    if !shown.is_empty() {
+        out.push_str(&markdown_table(&columns));
     }
     out.push('\n');
     more(out, left_out, "metric");
@@ -149,27 +153,9 @@ fn details(out: &mut String, of: &Comparison, max: usize) {
     out.push_str("\n</details>\n");
 }
 
-/// Escapes text so that GitHub shows it as it is: no formatting, table cell, link, mention or reference.
+/// Escapes at most `max` characters of a text.
 fn escaped(text: &str, max: usize) -> String {
-    let text = short(&clean(text), max);
-    let mut out = String::new();
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' => out.extend(['\\', c]),
-            // Mentions, issues and addresses: a word joiner separates the sign from what follows.
-            '@' | '#' => out.extend([c, '\u{2060}']),
-            ':' if chars.peek() == Some(&'/') => out.extend([c, '\u{2060}']),
-            '.' if out.to_ascii_lowercase().ends_with("www") => out.extend([c, '\u{2060}']),
-            // The begin of a list or a line under a heading.
-            '-' | '+' | '=' if out.is_empty() => out.extend(['\\', c]),
-            c => out.push(c),
-        }
-    }
-    out
+    escaped_markdown(&short(&clean(text), max))
 }
 
 #[cfg(test)]
@@ -184,16 +170,6 @@ mod tests {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.md"));
             testkit::cases::generated(&path, &markdown(&of));
         }
-    }
-
-    #[test]
-    fn names_cannot_format_link_or_mention() {
-        assert_eq!(escaped("<b>*x*</b>|`y`", 60), "&lt;b&gt;\\*x\\*&lt;/b&gt;\\|\\`y\\`");
-        assert_eq!(
-            escaped("@torvalds #1 https://x www.x", 60),
-            "@\u{2060}torvalds #\u{2060}1 https:\u{2060}//x www.\u{2060}x"
-        );
-        assert_eq!(escaped("- item\n\u{1b}", 60), "\\- item??");
     }
 
     #[test]
