@@ -6,7 +6,7 @@ use crate::rule::{Rule, Threshold};
 use crate::rules::RULES;
 use crate::settings::SEVERITY;
 use model::Value;
-use model::words::{TIE, ms, percent, plain, plural, time};
+use model::words::{TIE, ms, percent_of, plain, plural, time};
 use std::fmt::Write as _;
 
 /// The maximum number of threads, rows and times that are shown per finding.
@@ -27,10 +27,9 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
             out.line(0, &format!("No rule could be checked{why}; `corewise report` shows what was recorded"));
         }
         0 => {
-            let busy = diagnosis.cpus_busy.map_or_else(String::new, |share| {
-                // As a share of a million, because `percent` takes integers.
-                format!("; threads ran for {} of the CPUs' time", percent((share * 1e6) as i64, 1_000_000))
-            });
+            let busy = diagnosis
+                .cpus_busy
+                .map_or_else(String::new, |share| format!("; threads ran for {} of the CPUs' time", percent_of(share)));
             out.line(0, &format!("No findings in {}{busy}", time(diagnosis.span.len().0)));
         }
         n => out.line(0, &format!("{} in {}", plural(n as u64, "finding"), time(diagnosis.span.len().0))),

@@ -63,11 +63,47 @@ pub fn percent(part: i64, whole: i64) -> String {
 /// ```
 #[must_use]
 pub fn share(part: i64, whole: i64) -> String {
-    if whole <= 0 {
-        return "-".to_owned();
+    if whole <= 0 { "-".to_owned() } else { one_decimal(part as f64 * 100.0 / whole as f64) }
+}
+
+/// Formats a share of 1, as [`percent`] does.
+///
+/// ```
+/// use model::words::{TIE, percent_of};
+///
+/// let texts = [0.123, 0.0001, 0.0, 1.0, f64::NAN].map(|of| percent_of(of).replace(TIE, " "));
+/// assert_eq!(texts, ["12.3 %", "<0.1 %", "0.0 %", "100.0 %", "- %"]);
+/// ```
+#[must_use]
+pub fn percent_of(share: f64) -> String {
+    format!("{}{TIE}%", share_of(share))
+}
+
+/// Formats a share of 1 without the percent sign, for a column.
+///
+/// ```
+/// use model::words::share_of;
+///
+/// assert_eq!([share_of(0.125), share_of(0.0004), share_of(-0.5)], ["12.5", "<0.1", "-50.0"]);
+/// ```
+#[must_use]
+pub fn share_of(share: f64) -> String {
+    one_decimal(share * 100.0)
+}
+
+/// Little is not nothing.
+fn one_decimal(percent: f64) -> String {
+    match percent {
+        _ if !percent.is_finite() => "-".to_owned(),
+        _ if percent > 0.0 && percent < 0.05 => "<0.1".to_owned(),
+        _ => format!("{percent:.1}"),
     }
-    let percent = part as f64 * 100.0 / whole as f64;
-    if part > 0 && percent < 0.05 { "<0.1".to_owned() } else { format!("{percent:.1}") }
+}
+
+/// Returns a text with spaces instead of no-break spaces, for what is not wrapped.
+#[must_use]
+pub fn untied(text: &str) -> String {
+    text.replace(TIE, " ")
 }
 
 /// Formats a duration in a suitable unit.

@@ -7,6 +7,7 @@ mod grid;
 mod html;
 mod markdown;
 mod picture;
+mod scale;
 mod text;
 mod wrap;
 
@@ -19,5 +20,6 @@ pub use picture::{
     Bar, Bars, Flame, FlameFrame, FlameTone, Instance, InstanceLane, Lane, Matrix, Picture, Piece, Range, Stack,
     Timeline, Tone,
 };
+pub use scale::Scale;
 pub use text::text as terminal;
 pub use wrap::wrapped;

@@ -1,7 +1,7 @@
 //! What `corewise ab --cores` prints: what binding did to the time to the end.
 
 use compare::ab::{Binding, Cores, ELSEWHERE_SHARE, Manifest, SideOf};
-use model::words::{TIE, percent};
+use model::words::{percent_of, untied};
 
 /// The fewest decimals of a ratio.
 const DECIMALS: usize = 2;
@@ -53,7 +53,7 @@ pub fn binding(manifest: &Manifest) -> Option<String> {
 /// The sentence about a side that did not stay on its CPUs; `None` if it did.
 fn elsewhere(side: &SideOf, share: Option<f64>) -> Option<String> {
     let share = share.filter(|share| *share > ELSEWHERE_SHARE)?;
-    let of_time = percent((share * 1e6).round() as i64, 1_000_000).replace(TIE, " ");
+    let of_time = untied(&percent_of(share));
     let cpus = &side.cores.as_ref()?.cpus;
     Some(format!(
         "  note: {} ran up to {of_time} of its time outside CPUs {cpus}: the command sets its own CPU affinity, so this result does not show \

@@ -2,7 +2,7 @@
 
 use super::binding::binding;
 use compare::ab::{Decision, Ended, MIN_PAIRS, Manifest, MeasuredRun, Side, SideOf, Status, Stop};
-use model::words::{TIE, percent, time};
+use model::words::{self, percent_of, time, untied};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -13,20 +13,20 @@ const SHORT_NS: i64 = 20_000_000;
 const COMMAND_CHARS: usize = 60;
 
 fn seconds(ns: Option<i64>) -> String {
-    ns.map_or_else(|| "unknown time".to_owned(), |ns| time(ns).replace(TIE, " "))
+    ns.map_or_else(|| "unknown time".to_owned(), |ns| untied(&time(ns)))
 }
 
 fn share(of: f64) -> String {
-    percent((of * 1e6).round() as i64, 1_000_000).replace(TIE, " ")
+    untied(&percent_of(of))
 }
 
 fn plural(n: usize, word: &str) -> String {
-    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+    untied(&words::plural(n as u64, word))
 }
 
 /// The name and the command of a side.
 fn named(side: &SideOf) -> String {
-    format!("{} ({})", side.name, model::words::short(&side.command, COMMAND_CHARS))
+    format!("{} ({})", side.name, words::short(&side.command, COMMAND_CHARS))
 }
 
 /// The first line: what is done.

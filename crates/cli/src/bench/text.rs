@@ -3,7 +3,7 @@
 use super::groups::{Group, figures, groups};
 use super::{Outcome, ProbeRun, about, described, sentences, words};
 use engine::{Cost, Estimate};
-use model::words::{TIE, grouped, percent};
+use model::words::{TIE, grouped, percent, percent_of, untied};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -75,7 +75,7 @@ pub fn text(of: &Outcome, all: bool, width: usize) -> String {
 pub fn head(of: &Outcome) -> String {
     let measured = &of.costs.measured;
     let model = of.machine.model_name.as_deref().map_or_else(|| "this machine".to_owned(), model::words::plain);
-    let cpus = model::words::plural(of.machine.cpus.len() as u64, "CPU").replace(TIE, " ");
+    let cpus = untied(&model::words::plural(of.machine.cpus.len() as u64, "CPU"));
     let at = model::words::plain(&measured.at.replace('T', " ").replace('Z', " UTC"));
     format!("Costs of {model} ({cpus}), measured {at} by corewise {}", model::words::plain(&measured.corewise))
 }
@@ -238,7 +238,7 @@ pub fn sentences_of_run(run: &ProbeRun) -> Vec<String> {
         ));
     }
     if run.disturbed_share > 0.0 {
-        let share = percent((run.disturbed_share * 1e6) as i64, 1_000_000);
+        let share = percent_of(run.disturbed_share);
         all.push(format!("{share} of all repetitions were disturbed, and measured again"));
     }
     all.extend(run.lacks.iter().map(|lack| model::words::plain(lack)));

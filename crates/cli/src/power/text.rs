@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::outcome::{Median, Outcome};
-use model::words;
+use model::words::{self, percent_of};
 use page::{Column, Page, push};
 use power::{IdleState, Resident, Span3};
 use std::fmt::Write as _;
@@ -149,7 +149,7 @@ fn energies(page: &mut Page, outcome: &Outcome, machine: &Machine) {
     let cell = |median: Option<Median>| median.map_or_else(|| "-".to_owned(), |median| figure(&median));
     let rows = machine.meters.domains.iter().enumerate().map(|(at, metered)| {
         let (domain, of) = (&metered.domain, outcome.summary(at));
-        let uncertain = if of.joules.is_some() { format!("{:.1} %", of.uncertain * 100.0) } else { "-".to_owned() };
+        let uncertain = if of.joules.is_some() { percent_of(of.uncertain) } else { "-".to_owned() };
         let mark = if of.why.is_empty() { "" } else { " *" };
         let name = domain
             .same_as
@@ -229,15 +229,11 @@ fn idle(page: &mut Page, outcome: &Outcome, machine: &Machine) {
         let (time, usage) = (sum(&|s| s.time_us), sum(&|s| s.usage));
         let part = |of: &dyn Fn(&IdleState) -> Option<i64>| {
             let count = sum(&|s| of(s).unwrap_or(0));
-            if of(state).is_none() || usage == 0 {
-                "-".to_owned()
-            } else {
-                format!("{:.1} %", count as f64 / usage as f64 * 100.0)
-            }
+            if of(state).is_none() || usage == 0 { "-".to_owned() } else { percent_of(count as f64 / usage as f64) }
         };
         rows.push(vec![
             state.name.clone(),
-            format!("{:.1} %", time as f64 * 1e-6 / (wall * state.cpus.max(1) as f64) * 100.0),
+            percent_of(time as f64 * 1e-6 / (wall * state.cpus.max(1) as f64)),
             format!("{:.1}", usage as f64 / wall),
             if usage > 0 { format!("{:.0} µs", time as f64 / usage as f64) } else { "-".to_owned() },
             state.residency_us.map_or_else(|| "-".to_owned(), |us| format!("{us} µs")),
@@ -274,7 +270,7 @@ fn idle(page: &mut Page, outcome: &Outcome, machine: &Machine) {
     }
     let rows = events.iter().enumerate().map(|(at, event)| {
         let mean = runs.iter().filter_map(|run| run.resident.get(at)).map(|r| r.share).sum::<f64>() / runs.len() as f64;
-        vec![event.event.clone(), format!("{:.1} %", mean * 100.0)]
+        vec![event.event.clone(), percent_of(mean)]
     });
     grid(page, &["where the hardware was", "of the time"], rows);
 }

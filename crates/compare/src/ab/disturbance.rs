@@ -1,6 +1,6 @@
 //! Which runs were disturbed, and whether their pair is repeated.
 
-use model::words::{TIE, percent};
+use model::words::{percent_of, untied};
 use serde::{Deserialize, Serialize};
 
 /// What took CPU time from a run. It has no durations of the run: a pair is never repeated because of its result.
@@ -48,7 +48,7 @@ impl Limits {
 
 /// Formats a share for users.
 fn of_cpu_time(share: f64) -> String {
-    percent((share * 1e6).round() as i64, 1_000_000).replace(TIE, " ")
+    untied(&percent_of(share))
 }
 
 /// What happens to a pair that was recorded.

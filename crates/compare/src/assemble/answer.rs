@@ -1,8 +1,8 @@
 //! The answer in one sentence, and how it was found.
 
-use crate::show::words::{change_words, estimate, interval, more_runs, percent, value};
+use crate::show::words::{change_words, estimate, interval, more_runs, value};
 use crate::{Comparison, Run, Verdict};
-use model::words::{TIE, plural};
+use model::words::{TIE, percent_of, plural};
 use stats::Method;
 
 /// The first line of every output.
@@ -31,8 +31,11 @@ pub(super) fn answer(of: &Comparison) -> String {
             }
         }
         Verdict::Same => {
-            let most = percent(objective.at_most.unwrap_or(of.margin));
-            format!("{a} and {b} are the same within {}: {from_to}, no change larger than {most}", percent(of.margin))
+            let most = percent_of(objective.at_most.unwrap_or(of.margin));
+            format!(
+                "{a} and {b} are the same within {}: {from_to}, no change larger than {most}",
+                percent_of(of.margin)
+            )
         }
         Verdict::Unknown if is_single(of) => {
             let change = effect.map_or_else(String::new, |effect| format!(", {}", estimate(metric, &effect)));

@@ -2,7 +2,7 @@
 
 use super::{Matrix, Side, Spread};
 use crate::show::words::clean;
-use model::words::plural;
+use model::words::{plural, share_of};
 use page::Tone;
 use page::{Bar, Bars, Column, Page, push, terminal, web_page};
 use std::collections::BTreeSet;
@@ -149,7 +149,7 @@ impl Matrix {
         Plot {
             heading: "Idle residency",
             about: "shares of the idle time of all CPUs. The rest is idle time in no such state, or in no recorded one.",
-            number: share,
+            number: share_of,
             unit: " %",
             is_share: true,
             parts: self.parts(parts),
@@ -234,8 +234,4 @@ fn count(of: f64) -> String {
 
 fn joules(of: f64) -> String {
     format!("{of:.2}")
-}
-
-fn share(of: f64) -> String {
-    format!("{:.1}", of * 100.0)
 }

@@ -2,11 +2,9 @@
 
 use super::select::{Sorted, conditions, first, gone_and_new, matched, name, parts, runs};
 use super::text::{upper, values_of};
-use super::words::{
-    Sense, change_words, clean, estimate, interval, percent, short, signed, title, value_or_dash, why_unknown,
-};
+use super::words::{Sense, change_words, clean, estimate, interval, short, signed, title, value_or_dash, why_unknown};
 use crate::outcome::{Comparison, Outcome, Unit, Verdict};
-use model::words::{TIE, plural};
+use model::words::{TIE, percent_of, plural};
 use page::{Column, escaped_markdown, markdown_table, push};
 use std::fmt::Write as _;
 
@@ -63,7 +61,7 @@ fn objective(out: &mut String, of: &Comparison) {
         escaped(&name, NAME),
         escaped(&change_words(outcome), LONG),
         upper(&runs(of)),
-        percent(of.margin),
+        percent_of(of.margin),
     );
 }
 
@@ -77,7 +75,7 @@ fn causes(out: &mut String, of: &Comparison, max: usize) {
     }
     let mut columns = [Column::numbers("change", 0), Column::numbers("share", 0), Column::text("cause", 0)];
     for part in parts(why, max.min(6)) {
-        let share = part.share.map_or_else(|| "-".to_owned(), percent);
+        let share = part.share.map_or_else(|| "-".to_owned(), percent_of);
         push(&mut columns, [signed(Unit::Ns, part.ns), share, short(&part.title, NAME * 2)]);
     }
     let _ = writeln!(out, "{}", markdown_table(&columns));

@@ -1,11 +1,9 @@
 //! A comparison as text for a terminal.
 
 use super::select::{Sorted, conditions, first, gone_and_new, matched, name, parts, runs};
-use super::words::{
-    Sense, change_words, clean, estimate, interval, p_value, percent, short, signed, title, value_or_dash,
-};
+use super::words::{Sense, change_words, clean, estimate, interval, p_value, short, signed, title, value_or_dash};
 use crate::outcome::{Comparison, Outcome, Unit, Verdict, Why};
-use model::words::plural;
+use model::words::{percent_of, plural};
 use page::{Column, Page, terminal};
 
 /// The number of causes, changed metrics, roles and other lines that are shown.
@@ -39,7 +37,7 @@ fn objective(page: &mut Page, of: &Comparison) {
     });
     page.paragraph(&format!("{}, {}: {}", sides[0], sides[1], change_words(outcome)));
     let p = outcome.effect.and_then(|effect| effect.p).map_or_else(String::new, |p| format!(", {}", p_value(p)));
-    page.paragraph(&format!("{}{p}; a difference below {} counts as none.", runs(of), percent(of.margin)));
+    page.paragraph(&format!("{}{p}; a difference below {} counts as none.", runs(of), percent_of(of.margin)));
     for (at, key) in of.sides.iter().zip(["A", "B"]) {
         let name = if at.name == key { String::new() } else { short(&at.name, 120) };
         let look =
@@ -66,7 +64,7 @@ fn causes(page: &mut Page, why: &Why, is_changed: bool) {
     let parts = parts(why, CAUSES);
     for part in &parts {
         change.push(signed(Unit::Ns, part.ns));
-        share.push(part.share.map_or_else(|| "-".to_owned(), percent));
+        share.push(part.share.map_or_else(|| "-".to_owned(), percent_of));
         range.push(part.interval.map_or_else(
             || "-".to_owned(),
             |[low, high]| format!("{} to {}", signed(Unit::Ns, low), signed(Unit::Ns, high)),
@@ -76,7 +74,7 @@ fn causes(page: &mut Page, why: &Why, is_changed: bool) {
     let [a, b] = why.means;
     change.push(signed(Unit::Ns, parts.iter().map(|p| p.ns).sum()));
     let all: Option<f64> = parts.iter().map(|p| p.share).sum();
-    share.push(all.map_or_else(|| "-".to_owned(), percent));
+    share.push(all.map_or_else(|| "-".to_owned(), percent_of));
     range.push("");
     cause.push(format!("mean {} to {}", value_or_dash(Unit::Ns, Some(a)), value_or_dash(Unit::Ns, Some(b))));
     page.grid(vec![change, share, range, cause], 1);

@@ -1,7 +1,7 @@
 //! Numbers and changes in words.
 
 use crate::outcome::{Better, Metric, Outcome, Unit, Verdict};
-use model::words::{self, TIE, grouped, time};
+use model::words::{self, TIE, grouped, noun, time};
 use stats::{Effect, Method, Scale};
 
 /// The ratio above which a change is written as a factor and not in percent.
@@ -212,24 +212,13 @@ pub fn why_unknown(outcome: &Outcome) -> String {
 
 /// A number of additional runs: `6 more runs`.
 pub fn more_runs(runs: usize) -> String {
-    format!("{}{TIE}more run{}", grouped(i64::try_from(runs).unwrap_or(i64::MAX)), if runs == 1 { "" } else { "s" })
+    format!("{}{TIE}more {}", grouped(i64::try_from(runs).unwrap_or(i64::MAX)), noun(runs as u64, "run"))
 }
 
 /// Formats a share that is a limit: rounded up, so that the limit holds.
 pub fn at_most(share: f64) -> String {
     // The tolerance keeps what was written as 1.2 % from becoming 1.3 %.
     format!("{:.1}{TIE}%", ((share * 1000.0 - 1e-6).ceil() / 10.0).max(0.1))
-}
-
-/// Formats a share as percent.
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    match percent.abs() {
-        _ if !percent.is_finite() => format!("-{TIE}%"),
-        size if size > 0.0 && size < 0.05 => format!("<0.1{TIE}%"),
-        size if size < 99.95 => format!("{percent:.1}{TIE}%"),
-        _ => format!("{percent:.0}{TIE}%"),
-    }
 }
 
 /// Whether a change is better or worse for the user.

@@ -12,7 +12,7 @@ use crate::range::Range;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{critical_by_thread, pools, wakers};
-use model::words::{ms, percent, plural, time};
+use model::words::{ms, percent_of, plural, time};
 use std::collections::BTreeMap;
 
 /// The wakeups per second of one thread by the other, from which they cost more than most work.
@@ -87,7 +87,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError
             "{from} woke {to} {}, every {} on average, and spent {} of its {} ms of running in the kernel",
             plural(count.unsigned_abs(), "time"),
             time(ran / count.max(1)),
-            percent((kernel * 1e6) as i64, 1_000_000),
+            percent_of(kernel),
             ms(ran)
         ),
         severity: ctx.severity(saved),

@@ -3,7 +3,7 @@
 use super::changes::{Comparison, RuleChange, Tested, Verdict};
 use super::sides::Unit;
 use super::{Breakdown, Fleet};
-use model::words::{date, plain, plural};
+use model::words::{date, plain, plural, share_of};
 use page::{Column, Page, push};
 use stats::Effect;
 
@@ -35,10 +35,6 @@ fn head(page: &mut Page, fleet: &Fleet) {
     fleet.cautions.iter().for_each(|caution| page.warn(&plain(caution)));
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1}", share * 100.0)
-}
-
 fn rules(page: &mut Page, fleet: &Fleet) {
     page.heading("Findings");
     if fleet.rules.is_empty() {
@@ -62,7 +58,7 @@ fn rules(page: &mut Page, fleet: &Fleet) {
             of.severity.to_owned(),
             format!("{} of {}", of.found, of.checked),
             of.hosts.to_string(),
-            percent(of.median_saving),
+            share_of(of.median_saving),
             day(&of.first),
             day(&of.last),
             of.clean_before.to_string(),
@@ -222,7 +218,7 @@ fn hosts(page: &mut Page, fleet: &Fleet) {
             of.recordings.to_string(),
             of.high.to_string(),
             of.medium.to_string(),
-            percent(of.mean_saving),
+            share_of(of.mean_saving),
             of.worst_rule.clone().unwrap_or_else(|| "-".to_owned()),
         ];
         push(&mut columns, cells);

@@ -2,7 +2,7 @@
 
 use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
-use crate::words::{TIE, ms, percent, plural, share};
+use crate::words::{ms, percent, percent_of, plural, share, share_of};
 use engine::EngineError;
 use model::tables::{self, smt_cores, smt_pairs, smt_threads, smt_utilisation};
 use page::{Bar, Bars, Column, Page, Tone, push};
@@ -149,14 +149,13 @@ fn utilisation(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineEr
                 "measured" => "measured on this machine",
                 _ => "an assumption from another machine",
             };
-            let percent = |share: f64| format!("{:.1}{TIE}%", share * 100.0);
             lines.push(format!(
                 "{}cores: CPUs were busy {}, which is {} of the cores' capacity; {} is free, if a core with all siblings busy does \
                  {gain:.2} times the work of one ({gain_source}).",
                 if word == "uniform" { String::new() } else { format!("{} ", word.replace('_', " ")) },
-                percent(busy),
-                percent(used),
-                percent(left),
+                percent_of(busy),
+                percent_of(used),
+                percent_of(left),
             ));
         }
     })?;
@@ -216,7 +215,7 @@ fn threads(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError>
             ms(thread.running),
             ms(thread.times[0]),
             ms(thread.times[1]),
-            thread.busy_sibling_share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0)),
+            thread.busy_sibling_share.map_or_else(|| "-".to_owned(), share_of),
             ctx.largest(neighbours.get(&thread.key).into_iter().flatten().copied()),
         ];
         push(&mut columns, cells);

@@ -1,9 +1,8 @@
 //! Bars with error bars, one for each place or parameter.
 
 use super::super::words;
-use super::scale::Scale;
 use engine::{CostUnit, Estimate};
-use page::escaped;
+use page::{Scale, escaped};
 use std::fmt::Write as _;
 
 /// The height of a row, px: its name, then its bar.

@@ -1,9 +1,8 @@
 //! Curves: a figure by a parameter that is a number, with an error bar at each point.
 
 use super::super::words;
-use super::scale::Scale;
 use engine::{CostUnit, Estimate};
-use page::escaped;
+use page::{Scale, escaped};
 use std::fmt::Write as _;
 
 /// The height of the drawing, px, and of the labels below it.

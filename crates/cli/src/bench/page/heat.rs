@@ -1,9 +1,8 @@
 //! Heat maps: values by row and column, darker for larger ones.
 
 use super::super::words;
-use super::scale::Scale;
 use engine::CostUnit;
-use page::escaped;
+use page::{Scale, escaped};
 use std::fmt::Write as _;
 
 /// The number of shades in the report's style.

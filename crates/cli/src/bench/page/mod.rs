@@ -4,7 +4,6 @@ mod bars;
 mod curve;
 mod heat;
 mod pictures;
-mod scale;
 #[cfg(test)]
 mod tests;
 

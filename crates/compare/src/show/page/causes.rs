@@ -1,11 +1,11 @@
 //! From the mean of A to the mean of B: a bar for each cause, each from where the one above it ends.
 
 use super::super::select::{Part, parts, sense};
-use super::super::words::{clean, percent, short, signed, value};
+use super::super::words::{clean, short, signed, value};
 use super::scale::Scale;
 use super::{NAME, Page, mark};
 use crate::outcome::{Comparison, Unit, Why};
-use model::words::TIE;
+use model::words::{TIE, percent_of};
 use page::escaped;
 use std::fmt::Write as _;
 
@@ -72,7 +72,7 @@ fn draw(page: &mut Page, why: &Why, parts: &[Part]) {
             part.interval.filter(|ends| ends.iter().all(|x| x.is_finite())).map_or_else(String::new, |[low, high]| {
                 format!("<small>{} to {}</small>", escaped(&signed(Unit::Ns, low)), escaped(&signed(Unit::Ns, high)))
             });
-        let share = part.share.map_or_else(String::new, |share| format!("<small>{}</small>", percent(share)));
+        let share = part.share.map_or_else(String::new, |share| format!("<small>{}</small>", percent_of(share)));
         let class = if part.is_unknown { "hatched" } else { sense(part).word() };
         let mut bar = guides(scale, [a, b], "");
         let (left, right) = (scale.place(from.min(*to)), scale.place(from.max(*to)));

@@ -1,10 +1,10 @@
 //! All metrics: of the program, then by role, each with the interval of its change as a small picture.
 
 use super::super::select::Sorted;
-use super::super::words::{Sense, estimate, interval, percent, short, title, value_or_dash, why_unknown};
+use super::super::words::{Sense, estimate, interval, short, title, value_or_dash, why_unknown};
 use super::{NAME, Page};
 use crate::outcome::{Comparison, Outcome, Verdict};
-use model::words::{TIE, plural};
+use model::words::{TIE, percent_of, plural};
 use page::escaped;
 use stats::Scale;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ pub fn write(page: &mut Page, of: &Comparison) {
     page.note(&format!(
         "The pictures have one scale, from -{0} to +{0} of A; an arrow marks an interval that goes on. The shaded area is the margin, and \
          the line in the middle is no change.",
-        percent(limit).replace(".0", "")
+        percent_of(limit).replace(".0", "")
     ));
     if !quiet.is_empty() {
         let _ = writeln!(
@@ -88,7 +88,7 @@ fn table(page: &mut Page, of: &Comparison, limit: f64, id: &str, groups: &[(Opti
          <th scope=\"col\" class=\"n\">change</th><th scope=\"col\" class=\"n side\">95{TIE}% interval</th>\
          <th scope=\"col\" class=\"plot\"><span class=\"ends\"><span>-{0}</span><span>0</span><span>+{0}</span></span></th>\
          <th scope=\"col\">answer</th></tr></thead>",
-        percent(limit).replace(".0", ""),
+        percent_of(limit).replace(".0", ""),
     );
     for (role, all) in groups {
         html.push_str("<tbody>\n");

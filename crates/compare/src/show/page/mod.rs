@@ -10,9 +10,9 @@ mod scale;
 use super::Lanes;
 use super::select::{Sorted, runs};
 use super::text::upper;
-use super::words::{Sense, change_words, clean, method, p_value, percent, short, title, value_or_dash};
+use super::words::{Sense, change_words, clean, method, p_value, short, title, value_or_dash};
 use crate::outcome::{Comparison, Side};
-use model::words::plural;
+use model::words::{percent_of, plural};
 use page::{Document, Inline, axis, cells, escaped, labels, shades};
 use std::fmt::Write as _;
 
@@ -130,7 +130,7 @@ fn header(of: &Comparison, answer: &str) -> String {
     let facts = [
         (upper(&title(&outcome.metric)), format!("A {a}, B {b}"), change_words(outcome)),
         ("Runs".to_owned(), runs(of), if of.paired { "paired" } else { "not paired" }.to_owned()),
-        ("Margin".to_owned(), percent(of.margin), "a smaller difference counts as none".to_owned()),
+        ("Margin".to_owned(), percent_of(of.margin), "a smaller difference counts as none".to_owned()),
         (
             "Method".to_owned(),
             found.split(',').next().unwrap_or_default().to_owned(),

@@ -10,11 +10,11 @@ pub struct Scale {
 
 impl Scale {
     /// A scale that shows all values. It is logarithmic if all are above 0 and the largest is `spread` times the smallest or more; otherwise it
-    /// contains 0 if `from_zero`. `None` without a finite value.
+    /// contains 0 if `from_zero`. `None` without a finite value, or if the largest difference is not finite.
     pub fn of(values: impl Iterator<Item = f64>, spread: f64, from_zero: bool) -> Option<Self> {
         let finite = values.filter(|x| x.is_finite());
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-        if low > high {
+        if low > high || !(high - low).is_finite() {
             return None;
         }
         let logarithmic = low > 0.0 && high / low >= spread;
@@ -24,6 +24,7 @@ impl Scale {
     }
 
     /// The place of a value, 0 to 1.
+    #[must_use]
     pub fn share(self, of: f64) -> f64 {
         let at = if self.logarithmic {
             (of.max(self.low) / self.low).ln() / (self.high / self.low).ln()
@@ -34,11 +35,13 @@ impl Scale {
     }
 
     /// Whether equal ratios are equal distances.
+    #[must_use]
     pub fn is_logarithmic(self) -> bool {
         self.logarithmic
     }
 
     /// Round values, about five.
+    #[must_use]
     pub fn ticks(self) -> Vec<f64> {
         if self.logarithmic {
             let decades = (self.low.log10().floor() as i32)..=(self.high.log10().ceil() as i32);
@@ -66,6 +69,7 @@ mod tests {
         assert!(wide.is_logarithmic() && (wide.share(10.0) - 0.5).abs() < 1e-12);
         assert_eq!(wide.ticks(), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
         assert!(Scale::of([f64::NAN].into_iter(), 30.0, true).is_none());
+        assert!(Scale::of([-f64::MAX, f64::MAX].into_iter(), 30.0, true).is_none(), "an infinite range");
     }
 
     #[test]
