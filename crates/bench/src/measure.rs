@@ -69,6 +69,8 @@ pub struct Measurement {
     pub notes: Vec<String>,
     /// What a recording of the rounds showed; `None` without one.
     pub verified: Option<Verified>,
+    /// Why there is no such recording, if it failed.
+    pub not_verified: Option<String>,
     /// The share of repetitions that were disturbed, 0 to 1.
     pub disturbed_share: f64,
     /// What the recorder adds to a step: the median over series of the ratio of the recorded to the other rounds, with the smallest and the largest.
@@ -115,7 +117,7 @@ pub fn measure(
     let mut recorder = recorder;
     let mut placements = Placements::default();
     let (mut blocks, mut precise) = (0, BTreeSet::new());
-    let mut lacks = std::mem::take(&mut plan.left_out);
+    let (lacks, mut not_verified) = (std::mem::take(&mut plan.left_out), None);
     let report = |precise: usize| Progress {
         elapsed: start.elapsed(),
         budget: options.budget,
@@ -136,7 +138,7 @@ pub fn measure(
             blocks += 1;
             let most = options.budget.mul_f64(RECORDED_SHARE / f64::from(RECORDED_BLOCKS));
             if let Err(why) = rounds.recorded(&mut plan.series, &mut taken, recorder, most, &mut placements) {
-                lacks.push(format!("placement was not verified by a recording: {why}"));
+                not_verified = Some(why);
                 blocks = RECORDED_BLOCKS;
             }
             continue;
@@ -173,9 +175,10 @@ pub fn measure(
             &mut placements,
         )
     {
-        lacks.push(format!("placement was not verified by a recording: {why}"));
+        not_verified = Some(why);
     }
     let mut done = finish(probe, &plan, setup, options, taken, placements, lacks, stop());
+    done.not_verified = not_verified;
     done.watched = watch.end();
     done.notes.extend(done.watched.sentence());
     done
@@ -420,6 +423,7 @@ fn finish(
         lacks,
         notes,
         verified: placements.verified(),
+        not_verified: None,
         disturbed_share: if disturbed > 0.0 { disturbed / (disturbed + kept) } else { 0.0 },
         recording_ratio: recording_ratio(&taken),
         watched: Watched::default(),

@@ -92,10 +92,7 @@ impl Global {
     /// # Errors
     /// The file cannot be read.
     pub fn machine_of(path: &std::path::Path) -> Result<engine::Machine, Failure> {
-        engine::machine_file(path).map_err(|why| {
-            let (why, path) = (why.to_string(), path.display().to_string());
-            Failure::new(if why.contains(&path) { why } else { format!("{path}: {why}") })
-        })
+        engine::machine_file(path).map_err(|why| Failure::new(format!("{}: {why}", path.display())))
     }
 
     /// Opens a trace folder, or a file of another tool, also by the URL of a store.

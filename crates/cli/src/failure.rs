@@ -60,16 +60,7 @@ impl Failure {
             }
             return Self::new(format!("{path}: a URL cannot be used here: run `corewise fleet copy {path} .` first"));
         }
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let Ok(entries) = std::fs::read_dir(parent) else {
-            let parent = parent.display();
-            return Self::new(format!("{}: there is no folder {parent}", path.display()));
-        };
-        let names: Vec<String> =
-            entries.flatten().take(MAX_ENTRIES).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let meant = engine::did_you_mean(&name, names.iter().map(String::as_str));
-        Self::new(format!("{}: there is no such file or folder{meant}", path.display()))
+        Self::new(format!("{}: {}", path.display(), missing(path)))
     }
 
     /// Prints the message to standard error.
@@ -160,7 +151,17 @@ fn advice_for_missing(command: &str) -> String {
     if !command.contains('/') {
         return "it is not on PATH: check its name, or give its path (./game)".to_owned();
     }
-    // As for traces: the nearest name in that folder.
-    let message = Failure::not_found(here).message;
-    message.split_once(": ").map_or_else(String::new, |(_, rest)| rest.to_owned())
+    missing(here)
+}
+
+/// What is missing, with the name in the folder that may have been meant.
+fn missing(path: &Path) -> String {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = std::fs::read_dir(parent) else {
+        return format!("there is no folder {}", parent.display());
+    };
+    let names: Vec<String> =
+        entries.flatten().take(MAX_ENTRIES).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    format!("there is no such file or folder{}", engine::did_you_mean(&name, names.iter().map(String::as_str)))
 }

@@ -78,6 +78,8 @@ pub enum MadeFrom {
     SlowFrames,
     /// The rows of the tables of periods, requests and parallel regions: for a part, those that begin and end in it.
     Intervals,
+    /// The same, in sums.
+    IntervalSums,
     /// The frames of a frame log: for a part, those that overlap it.
     Frames,
     /// None of these. Not a table that can be requested, but of the same form (events of a trace folder, a response of the

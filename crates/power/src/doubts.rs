@@ -34,20 +34,21 @@ pub fn above_tdp(name: &str, watts: f64, tdp: f64) -> String {
     )
 }
 
-/// Returns a sentence for each whole that uses less than its parts: packages less than their cores and uncore, the platform less than all
+/// Returns the name of the part or parts, and a sentence, for each whole that uses less than its parts: packages less than their cores and uncore, the platform less than all
 /// packages. Memory is not part of a package here: its domain is measured apart.
 #[must_use]
-pub fn parts(figures: &[(&Domain, &Estimate)]) -> Vec<String> {
+pub fn parts(figures: &[(&Domain, &Estimate)]) -> Vec<(String, String)> {
     let mut doubts = Vec::new();
     let mut check = |whole: &str, of_whole: &Estimate, parts: Vec<&(&Domain, &Estimate)>| {
         let sum: f64 = parts.iter().map(|(_, part)| part.low).sum();
         if sum > of_whole.high * (1.0 + PARTS_SLACK) {
             let names: Vec<&str> = parts.iter().map(|(part, _)| part.name.as_str()).collect();
-            doubts.push(format!(
-                "{} used at least {sum:.2} J, more than {whole}, which contains it, with {:.2} J: one of them is wrong",
-                names.join(" and "),
+            let names = names.join(" and ");
+            let sentence = format!(
+                "{names} used at least {sum:.2} J, more than {whole}, which contains it, with {:.2} J: one of them is wrong",
                 of_whole.joules
-            ));
+            );
+            doubts.push((names, sentence));
         }
     };
     let comparable = |a: &Estimate, b: &Estimate| a.unknown.is_empty() && b.unknown.is_empty();

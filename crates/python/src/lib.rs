@@ -20,7 +20,7 @@ mod _corewise {
     #[pymodule_export]
     use super::errors::Error;
     #[pymodule_export]
-    use super::stream::Table;
+    use super::stream::{Table, interrupted};
     #[pymodule_export]
     use super::trace::{Trace, declared, identified, open, tables};
 }

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
 /// The number of batches that wait for the reader.
@@ -146,6 +147,15 @@ fn reason(why: &ArrowError) -> String {
     }
 }
 
+/// Whether Ctrl-C ended a read since [`interrupted`] was last called: Arrow's stream passes on a text only.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether Ctrl-C ended a read since the last call.
+#[pyfunction]
+pub fn interrupted() -> bool {
+    INTERRUPTED.swap(false, Ordering::Relaxed)
+}
+
 /// The batches of a table. When it is dropped, the thread that reads the trace ends.
 struct Stream {
     schema: SchemaRef,
@@ -170,6 +180,7 @@ impl Iterator for Stream {
             let interrupted = Python::try_attach(|py| py.check_signals().is_err()).unwrap_or(false);
             if interrupted {
                 self.batches = None;
+                INTERRUPTED.store(true, Ordering::Relaxed);
                 // SAFETY: sets a flag; may be called at any time.
                 unsafe { pyo3::ffi::PyErr_SetInterrupt() };
                 return Some(Err(ArrowError::ExternalError("reading was interrupted".into())));

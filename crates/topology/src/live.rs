@@ -82,20 +82,18 @@ pub fn live() -> Machine {
 /// pepc's emulated machines.
 ///
 /// # Errors
-/// If the description is invalid (with the line and the correction), or the folder contains no machine.
+/// If the description is invalid (with the line and the correction), or the folder contains no machine. The caller names the path.
 pub fn machine_file(path: &Path) -> Result<Machine, BadMachine> {
     if path.is_dir() {
         return folder(path);
     }
-    let bytes = bytes(path, MAX_BYTES).map_err(|why| bad(format!("{}: {why}", path.display())))?;
+    let bytes = bytes(path, MAX_BYTES).map_err(|why| bad(why.to_string()))?;
     if packed(&bytes) {
-        return Err(bad(format!(
-            "{} is an archive: unpack it (`mkdir machine && tar -xf FILE -C machine`) and name the folder",
-            path.display()
-        )));
+        let what = "this is an archive: unpack it (`mkdir machine && tar -xf FILE -C machine`) and name the folder";
+        return Err(bad(what.to_owned()));
     }
     let text = String::from_utf8(bytes).map_err(|why| {
-        bad(format!("{} is not a text file (byte {} is not UTF-8)", path.display(), why.utf8_error().valid_up_to()))
+        bad(format!("this is not a text file (byte {} is not UTF-8)", why.utf8_error().valid_up_to()))
     })?;
     Machine::from_text(&text)
 }
@@ -132,11 +130,9 @@ fn folder(dir: &Path) -> Result<Machine, BadMachine> {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         return Ok(Machine::from_pepc(&text(inline), cpuinfo.map(text)));
     }
-    Err(bad(format!(
-        "{} is a folder without sys/devices/system/cpu or devices/system/cpu: give a sysfs tree, or a file that describes a \
-         machine",
-        dir.display()
-    )))
+    let what = "this is a folder without sys/devices/system/cpu or devices/system/cpu: give a sysfs tree, or a file that describes \
+                a machine";
+    Err(bad(what.to_owned()))
 }
 
 fn bad(what: String) -> BadMachine {

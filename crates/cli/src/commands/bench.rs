@@ -316,8 +316,6 @@ fn measure(
     });
     run.lacks = done.lacks;
     run.notes = done.notes;
-    // Said once, for all probes.
-    run.lacks.retain(|lack| !lack.starts_with("placement was not verified"));
     run.verified = done.verified;
     run.disturbed_share = done.disturbed_share;
     run.recording_ratio = done.recording_ratio;

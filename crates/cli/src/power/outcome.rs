@@ -127,24 +127,24 @@ impl Outcome {
         Median::of(&self.counted().filter_map(value).collect::<Vec<_>>())
     }
 
-    /// Judges the figures of each run; a sentence that several runs have is kept once.
+    /// Judges the figures of each run; of the sentences of several runs about the same domain, the first is kept.
     pub fn judge(&mut self, machine: &Machine) {
-        let mut doubts: Vec<String> = Vec::new();
+        let mut doubts: Vec<(String, String)> = Vec::new();
         let domains = &machine.meters.domains;
         for run in &self.runs {
             let known: Vec<_> =
                 domains.iter().zip(&run.energy).filter_map(|(m, e)| Some((&m.domain, e.as_ref().ok()?))).collect();
             // The power of a core domain is within that of its package, which is judged.
             let of_limit = known.iter().filter(|(domain, _)| domain.part != Part::Core || domain.limit.is_some());
-            let power = of_limit.filter_map(|(domain, e)| doubtful_power(domain, e.watts, self.tdp));
-            for doubt in power.chain(doubtful_parts(&known)) {
-                let about = |text: &str| text.split([':', ' ']).next().map(str::to_owned);
-                if !doubts.iter().any(|known| about(known) == about(&doubt)) {
-                    doubts.push(doubt);
+            let power = of_limit
+                .filter_map(|(domain, e)| Some((domain.name.clone(), doubtful_power(domain, e.watts, self.tdp)?)));
+            for (about, doubt) in power.chain(doubtful_parts(&known)) {
+                if doubts.iter().all(|(known, _)| *known != about) {
+                    doubts.push((about, doubt));
                 }
             }
         }
-        self.doubts = doubts;
+        self.doubts = doubts.into_iter().map(|(_, doubt)| doubt).collect();
     }
 
     /// The figures of a domain, by its place in the machine's list.

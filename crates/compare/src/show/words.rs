@@ -297,14 +297,14 @@ pub fn title(metric: &Metric) -> String {
     }
 }
 
-/// How an effect was found.
-pub fn method(of: Method) -> &'static str {
+/// How an effect was found: the estimate, and the test if it has a name of its own.
+pub fn method(of: Method) -> (&'static str, Option<&'static str>) {
     match of {
-        Method::RankSum => "Hodges-Lehmann shift, exact rank-sum test",
-        Method::SignedRank => "median of Walsh averages, exact signed-rank test",
-        Method::Student => "Student's t",
-        Method::Blocks => "block bootstrap within the runs",
-        Method::None => "no interval",
+        Method::RankSum => ("Hodges-Lehmann shift", Some("exact rank-sum test")),
+        Method::SignedRank => ("median of Walsh averages", Some("exact signed-rank test")),
+        Method::Student => ("Student's t", None),
+        Method::Blocks => ("block bootstrap within the runs", None),
+        Method::None => ("no interval", None),
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The error of a reading that was ended.
-pub const CANCELLED: &str = "reading was interrupted";
+const CANCELLED: &str = "reading was interrupted";
 
 /// A source of which every reading ends with an error soon after a flag is set.
 ///

@@ -153,7 +153,7 @@ impl Session {
             MadeFrom::Analysis => self.analysis_rows(def, span, &mut out),
             MadeFrom::CriticalPath => self.critical(def, span, &mut out),
             MadeFrom::SlowFrames => self.slow_rows(span, &mut out),
-            MadeFrom::Intervals if def.name == tables::INTERVAL_SUMS.name => self.interval_sum_rows(span, &mut out),
+            MadeFrom::IntervalSums => self.interval_sum_rows(span, &mut out),
             MadeFrom::Intervals => self.slow_interval_rows(span, &mut out),
             MadeFrom::Frames => self.frame_rows(def, span, &mut out),
             MadeFrom::Elsewhere => Err(EngineError::Other(format!("{name} is not a table of a trace"))),

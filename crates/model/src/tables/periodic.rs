@@ -90,7 +90,7 @@ table! {
     /// Periods, requests and parallel regions, in sums.
     INTERVAL_SUMS: interval_sums {
         version: 1,
-        made_from: Intervals,
+        made_from: IntervalSums,
         large: false,
         doc: "Number and times of the periods and requests of each thread, and of the parallel regions of each name (tables \
               `periods`, `requests` and `parallel_regions`). The time of each is that from its begin until its work was done. \

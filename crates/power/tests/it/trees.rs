@@ -372,6 +372,6 @@ fn parts_above_their_whole_are_doubted() {
     };
     assert!(doubts(10.0, 7.0, 30.0, 15.0).is_empty(), "memory is apart");
     assert!(doubts(10.0, 10.1, 1.0, 15.0).is_empty(), "within the slack");
-    assert!(doubts(10.0, 12.0, 1.0, 15.0)[0].starts_with("package-0/core used at least"));
-    assert!(doubts(10.0, 7.0, 1.0, 8.0)[0].contains("more than psys"));
+    assert!(doubts(10.0, 12.0, 1.0, 15.0)[0].1.starts_with("package-0/core used at least"));
+    assert!(doubts(10.0, 7.0, 1.0, 8.0)[0].1.contains("more than psys"));
 }

@@ -189,7 +189,7 @@ def _read(work: Any) -> Any:
     except (KeyboardInterrupt, Error, ImportError):
         raise
     except Exception as why:
-        if "reading was interrupted" in str(why):
+        if _corewise.interrupted():
             raise KeyboardInterrupt from None
         if _EXTERNAL in str(why):
             raise Error(_reason(why)) from None

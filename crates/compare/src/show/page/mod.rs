@@ -123,19 +123,16 @@ fn header(of: &Comparison, answer: &str) -> String {
     let unit = outcome.metric.unit;
     let [a, b] = outcome.middle.map(|middle| value_or_dash(unit, middle));
     let sorted = Sorted::of(&of.metrics);
-    let found = outcome.effect.map_or_else(String::new, |effect| {
-        let p = effect.p.map_or_else(String::new, |p| format!(", {}", p_value(p)));
-        format!("{}{p}", method(effect.method))
+    let (found, how) = outcome.effect.map_or_else(Default::default, |effect| {
+        let (found, test) = method(effect.method);
+        let how: Vec<String> = test.map(str::to_owned).into_iter().chain(effect.p.map(p_value)).collect();
+        (found.to_owned(), how.join(", "))
     });
     let facts = [
         (upper(&title(&outcome.metric)), format!("A {a}, B {b}"), change_words(outcome)),
         ("Runs".to_owned(), runs(of), if of.paired { "paired" } else { "not paired" }.to_owned()),
         ("Margin".to_owned(), percent_of(of.margin), "a smaller difference counts as none".to_owned()),
-        (
-            "Method".to_owned(),
-            found.split(',').next().unwrap_or_default().to_owned(),
-            found.split_once(", ").map_or_else(String::new, |(_, rest)| rest.to_owned()),
-        ),
+        ("Method".to_owned(), found, how),
         (
             "Metrics".to_owned(),
             format!("{} of {} changed", sorted.changed.len(), of.metrics.len()),
