@@ -1,18 +1,18 @@
 //! The tables of a catalogue. Each is a folder of Parquet files, partitioned by the host and the date of the recordings.
 
-use model::Kind::{Bool, Int, Text};
-use model::{Col, MadeFrom, TableDef};
+use model::Kind::{Bool, Int};
+use model::{Col, MadeFrom, Shows, TableDef};
 
 /// The columns that the names of the folders have: they are in no file.
 pub const PARTITION: [Col; 2] = [
-    Col::new("host", Text, "", "The recorded machine's host name; null if not recorded.").or_null(),
-    Col::new("date", Text, "", "The day (UTC) on which the recording started; null if not recorded.").or_null(),
+    Col::text("host", Shows::Host, "The recorded machine's host name; null if not recorded.").or_null(),
+    Col::text("date", Shows::Nothing, "The day (UTC) on which the recording started; null if not recorded.").or_null(),
 ];
 
-const PATH: Col = Col::new("path", Text, "", "The recording: the path at which it was indexed.");
+const PATH: Col = Col::text("path", Shows::Path, "The recording: the path at which it was indexed.");
 
-const fn text(name: &'static str, doc: &'static str) -> Col {
-    Col::new(name, Text, "", doc)
+const fn word(name: &'static str, doc: &'static str) -> Col {
+    Col::text(name, Shows::Nothing, doc)
 }
 
 const fn ns(name: &'static str, doc: &'static str) -> Col {
@@ -35,7 +35,7 @@ pub static RECORDINGS: TableDef = table(
     &[
         PATH,
         Col::new("id", Int, "", "The trace's ID; null for a file that was not imported.").or_null(),
-        text("format", "The format of its source."),
+        word("format", "The format of its source."),
         ns("started_ns", "When it started, since 1970 (UTC); null if not recorded.").or_null(),
         ns("span_ns", "Its length."),
         count("events", "Number of events."),
@@ -56,19 +56,19 @@ pub static RECORDINGS: TableDef = table(
         count("lost_events", "Number of events that the source reports as lost."),
         count("losses", "Number of times at which events were lost or could not be read."),
         Col::new("consistent", Bool, "", "Whether all exact checks of `corewise verify` hold."),
-        text("stopped", "Why reading it ended early; null if it did not.").or_null(),
-        text("machine", "The processor model; null if not recorded.").or_null(),
-        text("arch", "The architecture; null if not recorded.").or_null(),
-        text("core_types", "The CPUs by core type, such as `8 efficient, 8 performance`."),
-        text("kernel", "The release of the kernel; null if not recorded.").or_null(),
-        text("corewise", "The version of corewise that recorded it; null if another tool did.").or_null(),
-        text("objective", "What the findings are judged by; null for a frame log.").or_null(),
+        Col::text("stopped", Shows::Path, "Why reading it ended early; null if it did not.").or_null(),
+        word("machine", "The processor model; null if not recorded.").or_null(),
+        word("arch", "The architecture; null if not recorded.").or_null(),
+        word("core_types", "The CPUs by core type, such as `8 efficient, 8 performance`."),
+        word("kernel", "The release of the kernel; null if not recorded.").or_null(),
+        word("corewise", "The version of corewise that recorded it; null if another tool did.").or_null(),
+        Col::text("objective", Shows::Name, "What the findings are judged by; null for a frame log.").or_null(),
         count("findings", "Number of findings."),
-        text("severity", "The highest severity of a finding; null without findings.").or_null(),
+        word("severity", "The highest severity of a finding; null without findings.").or_null(),
         ns("saving_ns", "The largest potential saving of a finding about the program; 0 without findings."),
         Col::new("bytes", Int, "bytes", "Its size, without tables and levels that can be made again."),
         ns("modified_ns", "When it was last changed, since 1970 (UTC)."),
-        text("indexed_by", "The version of corewise that indexed it."),
+        word("indexed_by", "The version of corewise that indexed it."),
     ],
 );
 
@@ -80,25 +80,29 @@ pub static FINDINGS: TableDef = table(
     &[
         PATH,
         Col::new("number", Int, "", "Its number in the recording, in the order of `corewise diagnose`, from 1."),
-        text("rule", "The rule (`corewise explain RULE`)."),
-        text("subject", "What it is about: program, recording or conditions."),
-        text("severity", "low, medium or high."),
-        text("confidence", "low, medium or high."),
-        text("title", "One sentence with its figures."),
+        word("rule", "The rule (`corewise explain RULE`)."),
+        word("subject", "What it is about: program, recording or conditions."),
+        word("severity", "low, medium or high."),
+        word("confidence", "low, medium or high."),
+        Col::text("title", Shows::Name, "One sentence with its figures."),
         ns("saving_ns", "How much earlier the thread with the largest saving could be done: the best estimate."),
         ns("saving_low_ns", "The lower bound of that estimate."),
         ns("saving_high_ns", "The upper bound of that estimate."),
         ns("delay_ns", "How long the thread that loses most is delayed."),
         ns("cpu_ns", "The CPU time that the fix saves; null where the rule does not estimate it.").or_null(),
-        text("thread", "The thread with the largest saving; null if it is about none.").or_null(),
+        Col::text("thread", Shows::Name, "The thread with the largest saving; null if it is about none.").or_null(),
         Col::new("tid", Int, "", "The thread's ID; null if it is about none.").or_null(),
         count("threads", "Number of affected threads."),
-        text(
+        word(
             "also_resolved",
             "The rules of findings that the same fix resolves, separated by commas; null if there are none.",
         )
         .or_null(),
-        text("evidence", "The rows that support it, as JSON, as in `corewise diagnose --format json`."),
+        Col::text(
+            "evidence",
+            Shows::Name,
+            "The rows that support it, as JSON, as in `corewise diagnose --format json`.",
+        ),
     ],
 );
 
@@ -109,10 +113,10 @@ pub static RULES: TableDef = table(
     &["path", "rule"],
     &[
         PATH,
-        text("rule", "The rule."),
-        text("outcome", "`found`, `nothing`, or `no data` if the recording lacks what the rule needs."),
+        word("rule", "The rule."),
+        word("outcome", "`found`, `nothing`, or `no data` if the recording lacks what the rule needs."),
         count("findings", "Number of its findings, those included that a fix of another finding resolves."),
-        text("severity", "The highest severity of its findings; null without findings.").or_null(),
+        word("severity", "The highest severity of its findings; null without findings.").or_null(),
         ns("saving_ns", "The largest potential saving of its findings; 0 without findings."),
     ],
 );
@@ -124,7 +128,7 @@ pub static SUMS: TableDef = table(
     &["path", "core_type"],
     &[
         PATH,
-        text("core_type", "The core type."),
+        word("core_type", "The core type."),
         count("cpus", "Number of CPUs of this type."),
         ns("running_ns", "Time running a thread, summed over the CPUs."),
         ns("idle_ns", "Idle time."),
@@ -141,7 +145,7 @@ pub static READY: TableDef = table(
     &["path", "cause"],
     &[
         PATH,
-        text("cause", "How the wait began: woken, preempted, yielded, throttled, gave_way, new, other or unknown."),
+        word("cause", "How the wait began: woken, preempted, yielded, throttled, gave_way, new, other or unknown."),
         ns("ready_ns", "Time runnable but not running."),
     ],
 );
@@ -151,7 +155,7 @@ pub static LABELS: TableDef = table(
     "labels",
     "The labels of each recording (`corewise record --label`, `corewise label`).",
     &["path", "key"],
-    &[PATH, text("key", "The key."), text("value", "The value.")],
+    &[PATH, Col::text("key", Shows::Anything, "The key."), Col::text("value", Shows::Anything, "The value.")],
 );
 
 /// One row for each recording that could not be read; not partitioned.
@@ -163,7 +167,7 @@ pub static ERRORS: TableDef = table(
         PATH,
         Col::new("bytes", Int, "bytes", "Its size."),
         ns("modified_ns", "When it was last changed, since 1970 (UTC)."),
-        text("why", "The message."),
+        Col::text("why", Shows::Path, "The message."),
         ns("seen_ns", "When it was tried last, since 1970 (UTC)."),
     ],
 );

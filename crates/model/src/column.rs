@@ -1,6 +1,6 @@
 //! Typed constants for columns, with which table rows are read ([`Row::get`]).
 
-use crate::table::{Kind, TableDef, Value};
+use crate::table::{Kind, Shows, TableDef, Value};
 use std::fmt::{Debug, Formatter};
 use std::marker::PhantomData;
 
@@ -256,6 +256,8 @@ pub trait ColumnType {
     const NULLABLE: bool = false;
     /// Whether it holds keys of the table `threads`.
     const IS_THREAD_KEY: bool = false;
+    /// What its values may show.
+    const SHOWS: Shows;
     /// The documentation of columns without one of their own.
     const DOC: &'static str = "";
 }
@@ -269,6 +271,7 @@ where
     const UNIT: &'static str = C::UNIT;
     const NULLABLE: bool = true;
     const IS_THREAD_KEY: bool = C::IS_THREAD_KEY;
+    const SHOWS: Shows = C::SHOWS;
     const DOC: &'static str = C::DOC;
 }
 
@@ -311,6 +314,7 @@ macro_rules! table {
                 unit: <$ty as $crate::column::ColumnType>::UNIT,
                 nullable: <$ty as $crate::column::ColumnType>::NULLABLE,
                 is_thread_key: <$ty as $crate::column::ColumnType>::IS_THREAD_KEY,
+                shows: <$ty as $crate::column::ColumnType>::SHOWS,
                 doc: $crate::column::doc_of::<$ty>(&[$($col_doc)?]),
             }),+],
         };

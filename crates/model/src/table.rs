@@ -16,13 +16,52 @@ pub enum Kind {
     Bool,
 }
 
+/// What the values of a column may show of the user's machine and programs, so that what is private can be left out everywhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shows {
+    /// Nothing private: numbers, words of corewise and of the kernel, names of hardware.
+    Nothing,
+    /// A name of a thread, a process, a program or a function.
+    Name,
+    /// The path of a file or a cgroup.
+    Path,
+    /// A command line.
+    CommandLine,
+    /// The name of a host.
+    Host,
+    /// An address in memory.
+    Address,
+    /// What a program marked: a text of its choice.
+    Mark,
+    /// Anything: the answer to a query, a label that the user gave.
+    Anything,
+}
+
+impl Shows {
+    /// The word for it, for documentation; empty if nothing private is shown.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "",
+            Self::Name => "name",
+            Self::Path => "path",
+            Self::CommandLine => "command line",
+            Self::Host => "host",
+            Self::Address => "address",
+            Self::Mark => "mark",
+            Self::Anything => "anything",
+        }
+    }
+}
+
 /// A column declaration.
 ///
 /// ```
-/// use model::{Col, Kind};
+/// use model::{Col, Kind, Shows};
 ///
 /// let col = Col::new("ready_ns", Kind::Int, "ns", "Time in which it was ready.").or_null();
-/// assert!(col.nullable && !col.is_thread_key);
+/// assert!(col.nullable && !col.is_thread_key && col.shows == Shows::Nothing);
+/// assert_eq!(Col::text("file", Shows::Path, "The file.").shows.as_str(), "path");
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Col {
@@ -36,15 +75,27 @@ pub struct Col {
     pub nullable: bool,
     /// Whether it holds keys of the table `threads`, for which a column of names can be added ([`crate::tables::named`]).
     pub is_thread_key: bool,
+    /// What its values may show.
+    pub shows: Shows,
     /// The documentation for the user, in one sentence.
     pub doc: &'static str,
 }
 
 impl Col {
-    /// Returns a column without null values.
+    /// Returns a column of numbers or truth values, without null values.
+    ///
+    /// # Panics
+    /// It is a column of texts: see [`Self::text`].
     #[must_use]
     pub const fn new(name: &'static str, kind: Kind, unit: &'static str, doc: &'static str) -> Self {
-        Self { name, kind, unit, nullable: false, is_thread_key: false, doc }
+        assert!(!matches!(kind, Kind::Text), "a column of texts declares what it shows");
+        Self { name, kind, unit, nullable: false, is_thread_key: false, shows: Shows::Nothing, doc }
+    }
+
+    /// Returns a column of texts, without null values.
+    #[must_use]
+    pub const fn text(name: &'static str, shows: Shows, doc: &'static str) -> Self {
+        Self { name, kind: Kind::Text, unit: "", nullable: false, is_thread_key: false, shows, doc }
     }
 
     /// Returns the same column with null values allowed.

@@ -15,8 +15,8 @@ use std::sync::atomic::AtomicBool;
 /// A source of frames: kind, name, thread and count.
 type SourceRow = (&'static str, Option<String>, Option<i64>, i64);
 
-/// A column: name, type, unit, whether it may be null, documentation.
-pub type ColumnRow = (&'static str, &'static str, &'static str, bool, &'static str);
+/// A column: name, type, unit, whether it may be null, documentation, what it may show.
+pub type ColumnRow = (&'static str, &'static str, &'static str, bool, &'static str, &'static str);
 
 /// The columns of a table.
 pub fn columns(def: &'static TableDef) -> Vec<ColumnRow> {
@@ -26,7 +26,7 @@ pub fn columns(def: &'static TableDef) -> Vec<ColumnRow> {
         Kind::Text => "text",
         Kind::Bool => "bool",
     };
-    def.cols.iter().map(|col| (col.name, kind(col.kind), col.unit, col.nullable, col.doc)).collect()
+    def.cols.iter().map(|col| (col.name, kind(col.kind), col.unit, col.nullable, col.doc, col.shows.as_str())).collect()
 }
 
 /// The declaration of a table, which needs no trace: its columns as in a table with names of threads, whether its length grows with the recording,

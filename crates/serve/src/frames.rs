@@ -10,7 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::{FrameGroup, FrameList, FrameSource, IntervalKind, PathWindow, Session};
-use model::{Col, Kind, MadeFrom, Ns, Span, TableDef, ThreadKey, Value, tables};
+use model::{Col, Kind, MadeFrom, Ns, Shows, Span, TableDef, ThreadKey, Value, tables};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::VecDeque;
@@ -40,7 +40,7 @@ pub(crate) const COLUMNS: TableDef = TableDef {
         Col::new("thread", Kind::Int, "", "The thread that marked it or does its work; null if unknown.")
             .thread_key()
             .or_null(),
-        Col::new("name", Kind::Text, "", "Name of the mark, or the program of the frame log.").or_null(),
+        Col::text("name", Shows::Mark, "Name of the mark, or the program of the frame log.").or_null(),
         Col::new(
             "number",
             Kind::Int,

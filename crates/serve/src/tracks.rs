@@ -1,7 +1,7 @@
 //! The order of the threads' tracks: the busiest process first, and the busiest thread first within a process.
 
 use engine::{EngineError, Session};
-use model::{Col, Kind, MadeFrom, TableDef, Value, tables};
+use model::{Col, Kind, MadeFrom, Shows, TableDef, Value, tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The order of the threads, which is also that of their levels of detail, so that adjacent tracks are adjacent in the file. Takes a few
@@ -44,7 +44,7 @@ pub(crate) const COLUMNS: TableDef = TableDef {
         Col::new("thread", Kind::Int, "", "The thread's key."),
         Col::new("tid", Kind::Int, "", "The thread's TID."),
         Col::new("pid", Kind::Int, "", "The process; null if not recorded.").or_null(),
-        Col::new("name", Kind::Text, "", "The last name seen.").or_null(),
+        Col::text("name", Shows::Name, "The last name seen.").or_null(),
         Col::new("running_ns", Kind::Int, "ns", "Running time over the recording."),
         Col::new("ready_ns", Kind::Int, "ns", "Ready time over the recording; null if the source records no wakeups.")
             .or_null(),

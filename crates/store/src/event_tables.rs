@@ -8,7 +8,7 @@ use crate::words as w;
 use model::{
     BlockOperation, BlockRequest, Col, CoreType, Device, Donor, EnergyDomain, EnergyUse, Event, EventKind, Frame,
     FrameTime, FrameToken, InheritedPriority, Kind, LossSpan, MadeFrom, Mark, MaybeCount, MaybeNs, NameId, Ns, Present,
-    Prio, StackId, TableDef, Temperature, Tid,
+    Prio, Shows, StackId, TableDef, Temperature, Tid,
 };
 use std::num::NonZeroI32;
 
@@ -18,8 +18,9 @@ const fn int(name: &'static str, unit: &'static str, doc: &'static str) -> Col {
 const fn ns(name: &'static str, doc: &'static str) -> Col {
     Col::new(name, Kind::Int, "ns", doc)
 }
-const fn text(name: &'static str, doc: &'static str) -> Col {
-    Col::new(name, Kind::Text, "", doc)
+/// A column of words of corewise, of the kernel or of the hardware.
+const fn word(name: &'static str, doc: &'static str) -> Col {
+    Col::text(name, Shows::Nothing, doc)
 }
 
 const EVENT: Col = int("event", "", "The event's identity: its position in the merged order of all kinds.");
@@ -94,8 +95,8 @@ event_tables! {
         int("prev_tid", "", "TID of the thread that was switched out; 0 is idle, −1 if not recorded.") => Store::Int,
         int("next_tid", "", "TID of the thread that was switched in; 0 is idle, −1 if not recorded.") => Store::Int,
         int("prev_state", "", "The state number of prev, as the source recorded it.") => Store::Int,
-        text("prev_state_letter", "The state letter of prev (R, S, D, …).") => Store::Word(w::state_letter_word),
-        text("prev_out", "How prev left the CPU: runnable (the reason was not recorded), preempted, preempted_to_user (on return to \
+        word("prev_state_letter", "The state letter of prev (R, S, D, …).") => Store::Word(w::state_letter_word),
+        word("prev_out", "How prev left the CPU: runnable (the reason was not recorded), preempted, preempted_to_user (on return to \
             user mode), yielded, throttled, gave_way (a kernel thread), blocked, exited or not_recorded.")
              => Store::Word(w::switch_out_word),
         int("prev_prio", "", PRIO_DOC) => Store::Int,
@@ -108,7 +109,7 @@ event_tables! {
     ];
     Wake, WAKE, "wake", "A thread was woken.", [
         TID => Store::Int,
-        text("kind", "The kernel's event: waking, wakeup, new, or wakeup_at_switch_in (recorded with the next switch-in).")
+        word("kind", "The kernel's event: waking, wakeup, new, or wakeup_at_switch_in (recorded with the next switch-in).")
             => Store::Word(w::wake_kind_word),
         int("target_cpu", "", "The CPU chosen for the thread.").or_null() => Store::Int,
         int("waker_tid", "", "TID of the thread that ran where the wakeup happened; 0: none, or it happened in an interrupt.").or_null() => Store::Int,
@@ -122,16 +123,16 @@ event_tables! {
     ];
     Thread, THREAD, "thread", "Facts about threads: created, renamed, exited, seen in a snapshot.", [
         TID => Store::Int,
-        text("what", "fork, exec, exit, name, called (the name that a switch, wakeup or sample records from here on), seen (a \
+        word("what", "fork, exec, exit, name, called (the name that a switch, wakeup or sample records from here on), seen (a \
             row of a snapshot), inner (its IDs in its own PID namespace), current (it runs on this CPU), yields (it calls \
             sched_yield), yielded (it returns from sched_yield) or named (the event of this number names it as the task that its CPU runs, \
             which no switch brought in).")
             => Store::Word(w::thread_note_word),
         int("pid", "", "PID of its process.").or_null() => Store::Int,
         int("parent_tid", "", "fork: TID of the thread that created it.").or_null() => Store::Int,
-        text("name", "The thread's name; exec: the file.").or_null() => Store::Text,
-        text("state", "seen: running, ready, blocked or exited.").or_null() => Store::Word(w::seen_state_word),
-        text("state_letter", "seen: the state letter.").or_null() => Store::Word(w::state_letter_word),
+        Col::text("name", Shows::Path, "The thread's name; exec: the file.").or_null() => Store::Text,
+        word("state", "seen: running, ready, blocked or exited.").or_null() => Store::Word(w::seen_state_word),
+        word("state_letter", "seen: the state letter.").or_null() => Store::Word(w::state_letter_word),
         int("on_cpu", "", "seen: the CPU it was on, or was last on.").or_null() => Store::Int,
         ns("exec_ns", "seen: total runtime that the kernel has charged it.").or_null() => Store::Long,
         int("inner_tid", "", "inner: TID in its own PID namespace.").or_null() => Store::Int,
@@ -151,23 +152,23 @@ event_tables! {
     ];
     Affinity, AFFINITY, "affinity", "The CPUs that a thread may use from this time on.", [
         TID => Store::Int,
-        text("cpus", "A kernel CPU list (0-3,8); null: unknown until the next row of this thread.").or_null() => Store::Text,
+        word("cpus", "A kernel CPU list (0-3,8); null: unknown until the next row of this thread.").or_null() => Store::Text,
     ];
     Cgroup, CGROUP, "cgroup", "The cgroup of a thread from this time on.", [
         TID => Store::Int,
         int("cgroup", "", "The kernel's ID (inode number in the v2 hierarchy).") => Store::Key,
-        text("path", "The cgroup's path; null if unknown.").or_null() => Store::Text,
+        Col::text("path", Shows::Path, "The cgroup's path; null if unknown.").or_null() => Store::Text,
     ];
     CgroupLimits, CGROUP_LIMITS, "cgroup_limits", "The settings of a cgroup's CPU controller from this time on.", [
         int("cgroup", "", "The kernel's ID: the inode number of the cgroup's folder.") => Store::Key,
-        text("path", "The cgroup's path. With the prefix cpu:, path and ID belong to the CPU controller's own hierarchy (v1).").or_null()
+        Col::text("path", Shows::Path, "The cgroup's path. With the prefix cpu:, path and ID belong to the CPU controller's own hierarchy (v1).").or_null()
             => Store::Text,
         ns("quota_ns", "How long its threads may run in a period (cpu.max); null: no limit.").or_null()
             => Store::Key,
         ns("period_ns", "Length of a period.") => Store::Key,
         int("weight", "", "Its weight relative to its siblings (cpu.weight), 100 by default; null if not recorded, as in v1.")
             .or_null() => Store::Int,
-        text("cpus", "The CPUs that it may use (cpuset.cpus.effective); null if its hierarchy does not provide them.").or_null()
+        word("cpus", "The CPUs that it may use (cpuset.cpus.effective); null if its hierarchy does not provide them.").or_null()
             => Store::Text,
     ];
     CgroupStat, CGROUP_STAT, "cgroup_stat", "The kernel's counters for a cgroup's quota (cpu.stat).", [
@@ -180,7 +181,7 @@ event_tables! {
     Throttle, THROTTLE, "throttle", "A thread is throttled by its cgroup's CPU quota from this time on, or no longer.", [
         int("tid", "", "The thread's TID; 0: all threads, and every change is recorded from here on.")
             => Store::Int,
-        text("edge", "begin or end.") => Store::Word(edge_word),
+        word("edge", "begin or end.") => Store::Word(edge_word),
     ];
     SchedAttr, SCHED_ATTR, "sched_attr", "A thread's own scheduling attributes from this time on, without inherited priority.", [
         TID => Store::Int,
@@ -201,38 +202,38 @@ event_tables! {
     ];
     Parking, PARKING, "parking", "A CPU is parked from this time on, or no longer.", [
         int("of_cpu", "", "The CPU that the event is about.") => Store::Int,
-        text("edge", "begin or end.") => Store::Word(edge_word),
+        word("edge", "begin or end.") => Store::Word(edge_word),
     ];
     Irq, IRQ, "irq", "An interrupt handler started or ended.", [
-        text("kind", "hard, soft, timer or ipi.") => Store::Word(w::irq_kind_word),
+        word("kind", "hard, soft, timer or ipi.") => Store::Word(w::irq_kind_word),
         int("number", "", "Interrupt number or softirq vector; −1 if it has none.") => Store::Int,
-        text("edge", "begin or end.") => Store::Word(edge_word),
-        text("name", "The handler's name.").or_null() => Store::Text,
+        word("edge", "begin or end.") => Store::Word(edge_word),
+        word("name", "The handler's name.").or_null() => Store::Text,
     ];
     Block, BLOCK, "block", "A request to a block device was issued or completed.", [
         int("tid", "", "TID of the thread that issued it; null on completion, or if unknown.").or_null() => Store::Int,
         int("device", "", "The device: its major number times 2^20, plus its minor number.") => Store::Key,
         int("sector", "", "The first sector, of 512 bytes.") => Store::Long,
         int("bytes", "byte", "Size of the request.") => Store::Key,
-        text("operation", "read, write, flush, discard or other.") => Store::Word(block_word),
-        text("edge", "begin (issued) or end (completed).") => Store::Word(edge_word),
+        word("operation", "read, write, flush, discard or other.") => Store::Word(block_word),
+        word("edge", "begin (issued) or end (completed).") => Store::Word(edge_word),
     ];
     CpuSample, CPU_SAMPLE, "cpu_sample" version 2, "A profiler interrupted a thread that ran, and recorded where it was.", [
         TID => Store::Int,
         int("stack", "", "Its callchain (table stack), innermost frame first.") => Store::Int,
-        text("core_type", "The type of the core by the PMU that counted, where the source says it, with or without the CPU; otherwise \
+        word("core_type", "The type of the core by the PMU that counted, where the source says it, with or without the CPU; otherwise \
             uniform.") => Store::Word(w::core_type_word),
     ];
     Count, COUNT, "count", "What an event of a CPU counted while one thread ran there, up to this time.", [
         int("tid", "", "TID of the thread; 0: idle, −1: several, because a switch was not recorded.") => Store::Int,
-        text("counter", "The event, as --counters named it.") => Store::Text,
+        word("counter", "The event, as --counters named it.") => Store::Text,
         ns("length_ns", "Time since the reading before, for which the event was enabled.") => Store::Long,
         int("count", "count", "The count.") => Store::Long,
         ns("running_ns", "How long the event counted; less than length_ns if it shared a counter with others.") => Store::Long,
     ];
     CountAtMark, COUNT_AT_MARK, "count_at_mark", "What an event of a CPU had counted at a mark since its last reading. The next row of count contains it.", [
         TID => Store::Int,
-        text("counter", "The event, as --counters named it.") => Store::Text,
+        word("counter", "The event, as --counters named it.") => Store::Text,
         ns("length_ns", "Time since the last reading.") => Store::Long,
         int("count", "count", "The count.") => Store::Long,
         ns("running_ns", "How long the event counted.") => Store::Long,
@@ -242,66 +243,66 @@ event_tables! {
         ns("charged_ns", "Runtime since the thread's last charge.") => Store::Long,
     ];
     Counter, COUNTER, "counter", "A reading of a running total.", [
-        text("counter", "steal: time that the hypervisor gave to other guests.") => Store::Word(counter_word),
+        word("counter", "steal: time that the hypervisor gave to other guests.") => Store::Word(counter_word),
         ns("total_ns", "Total since boot.") => Store::Long,
     ];
     Clock, CLOCK, "clock", "A reading of another clock at the event's time.", [
-        text("clock", "monotonic, boottime, realtime, tsc or perf.") => Store::Word(w::clock_word),
+        word("clock", "monotonic, boottime, realtime, tsc or perf.") => Store::Word(w::clock_word),
         int("reading", "ns", "The clock's reading (ticks for the tsc).") => Store::Long,
     ];
     Mark, MARK, "mark", "A program marked an instant, or the begin or end of a section.", [
         int("tid", "", "TID of the thread that the mark is about.").or_null() => Store::Int,
         int("pid", "", "PID of its process.").or_null() => Store::Int,
         int("track", "", "0: the thread's own track; else the source's number of another track.") => Store::Key,
-        text("name", "The name given by the program; null for most ends.").or_null() => Store::Text,
-        text("edge", "begin, end (of the last begin on this track) or instant.") => Store::Word(w::mark_edge_word),
+        Col::text("name", Shows::Mark, "The name given by the program; null for most ends.").or_null() => Store::Text,
+        word("edge", "begin, end (of the last begin on this track) or instant.") => Store::Word(w::mark_edge_word),
     ];
     Value, VALUE, "value", "A value measured by a program or the kernel, from this time on.", [
         int("pid", "", "PID of the process that the value belongs to.").or_null() => Store::Int,
-        text("name", "What is measured, with its unit if the source provides one.").or_null() => Store::Text,
+        Col::text("name", Shows::Mark, "What is measured, with its unit if the source provides one.").or_null() => Store::Text,
         Col::new("value", Kind::Float, "", "The value, in the unit in its name.") => Store::Float,
     ];
     EnergyDomain, ENERGY_DOMAIN, "energy_domain", "A source of energy, and what is known of it from this time on.", [
-        text("domain", "Its name, unique in the machine (package-0, package-0/core, BAT0).").or_null() => Store::Text,
-        text("part", "platform, package, core, uncore, dram, battery, sensor or other.").or_null() => Store::Text,
-        text("parent", "The domain that contains it.").or_null() => Store::Text,
-        text("same_as", "The domain that is the same by another reading; never to be summed with it.").or_null() => Store::Text,
-        text("source", "How it is read.").or_null() => Store::Text,
-        text("gauge", "counter, or power: its energy follows from power over time.") => Store::Word(gauge_word),
+        word("domain", "Its name, unique in the machine (package-0, package-0/core, BAT0).").or_null() => Store::Text,
+        word("part", "platform, package, core, uncore, dram, battery, sensor or other.").or_null() => Store::Text,
+        word("parent", "The domain that contains it.").or_null() => Store::Text,
+        word("same_as", "The domain that is the same by another reading; never to be summed with it.").or_null() => Store::Text,
+        word("source", "How it is read.").or_null() => Store::Text,
+        word("gauge", "counter, or power: its energy follows from power over time.") => Store::Word(gauge_word),
         ns("update_ns", "Time between two updates of its value, if it was measured.").or_null() => Store::Key,
     ];
     Energy, ENERGY, "energy", "What a domain used up to this time, since its reading before.", [
-        text("domain", "The domain (energy_domain).").or_null() => Store::Text,
+        word("domain", "The domain (energy_domain).").or_null() => Store::Text,
         ns("length_ns", "Time since the reading before.") => Store::Long,
         int("energy_nj", "nJ", "Energy; null: unknown, which is not 0.").or_null() => Store::Long,
         int("spread_nj", "nJ", "The energy may be so much less or more; 0 if it was counted.") => Store::Key,
-        text("unknown", "Why the energy is unknown.").or_null() => Store::Text,
+        word("unknown", "Why the energy is unknown.").or_null() => Store::Text,
     ];
     Temperature, TEMPERATURE, "temperature", "A sensor of temperature was read.", [
-        text("zone", "The sensor: the type of a thermal zone, or the chip and the label of hwmon.").or_null() => Store::Text,
+        word("zone", "The sensor: the type of a thermal zone, or the chip and the label of hwmon.").or_null() => Store::Text,
         int("temperature_mc", "m°C", "The temperature, in thousandths of a degree Celsius.") => Store::Int,
     ];
     Frame, FRAME, "frame", "A stage of a frame on its way to the screen began or ended.", [
         int("cookie", "", "Connects begin and end.") => Store::Long,
         int("token", "", "Connects the expected and the actual stretch; −1 if not recorded.") => Store::Long,
         int("pid", "", "PID of the process that draws or displays the frame.").or_null() => Store::Int,
-        text("layer", "The layer or window.").or_null() => Store::Text,
-        text("stretch", "expected_surface, actual_surface, expected_display or actual_display.")
+        Col::text("layer", Shows::Name, "The layer or window.").or_null() => Store::Text,
+        word("stretch", "expected_surface, actual_surface, expected_display or actual_display.")
             => Store::Word(w::frame_stretch_word),
-        text("edge", "begin or end.") => Store::Word(edge_word),
+        word("edge", "begin or end.") => Store::Word(edge_word),
         int("jank", "", "Why the frame was late, as bits defined by the source; 0 if not recorded.") => Store::Int,
     ];
     Present, PRESENT, "present", "A program presented a frame.", [
         int("frame", "", "Row number in the log, from 0.") => Store::Long,
         int("swap_chain", "", "The swap chain's address, with unchanged bits; 0 if not recorded.") => Store::Key,
         int("pid", "", "PID of the process.").or_null() => Store::Int,
-        text("application", "The name of the program.").or_null() => Store::Text,
-        text("mode", "The present mode, as the log names it.").or_null() => Store::Text,
-        text("displayed", "Whether it was displayed: yes, no, or not_recorded.") => Store::Word(displayed_word),
+        Col::text("application", Shows::Name, "The name of the program.").or_null() => Store::Text,
+        word("mode", "The present mode, as the log names it.").or_null() => Store::Text,
+        word("displayed", "Whether it was displayed: yes, no, or not_recorded.") => Store::Word(displayed_word),
     ];
     FrameTime, FRAME_TIME, "frame_time", "A time of a frame, as recorded in a frame log.", [
         int("frame", "", "Row number in the log, from 0.") => Store::Long,
-        text("part", "whole, until_present, cpu_busy, in_present, between_presents, until_render_start, \
+        word("part", "whole, until_present, cpu_busy, in_present, between_presents, until_render_start, \
             until_render_complete, gpu_busy, until_displayed, between_display_change or displayed_for.")
             => Store::Word(w::frame_part_word),
         ns("took_ns", "Duration.") => Store::Long,
@@ -327,10 +328,14 @@ pub const STACKS: TableDef = TableDef {
         int("stack", "", "The callchain's number, from 1."),
         int("depth", "", "Depth of the frame; 0 is the innermost."),
         int("address", "", "The frame's address; as two's complement if above 2^63 (in the kernel)."),
-        text("function", "The function's symbol.").or_null(),
-        text("file", "The file mapped at the address: a path, or a name in brackets ([kernel], [vdso], a module).")
-            .or_null(),
-        text("build_id", "The file's GNU build id, in hexadecimal.").or_null(),
+        Col::text("function", Shows::Name, "The function's symbol.").or_null(),
+        Col::text(
+            "file",
+            Shows::Path,
+            "The file mapped at the address: a path, or a name in brackets ([kernel], [vdso], a module).",
+        )
+        .or_null(),
+        word("build_id", "The file's GNU build id, in hexadecimal.").or_null(),
         int("file_offset", "byte", "Offset in the file of the byte at the address.").or_null(),
     ],
 };

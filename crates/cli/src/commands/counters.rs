@@ -7,7 +7,7 @@ use ::counters::{Attr, Event, EventName, GROUPS, HARDWARE, Pmu, Pmus, Role, SOFT
 use capture::{Trial, Untried, counters_that_fit, try_counters};
 use clap::ValueEnum;
 use engine::{Format, TableWriter};
-use model::{Col, CpuId, Kind, MadeFrom, TableDef, Value, words};
+use model::{Col, CpuId, Kind, MadeFrom, Shows, TableDef, Value, words};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -52,16 +52,16 @@ static TABLE: TableDef = TableDef {
     doc: "What a machine can count: one row for each event and PMU.",
     key: &["event", "pmu"],
     cols: &[
-        Col::new("event", Kind::Text, "", "The event, as it is written after --counters."),
-        Col::new("source", Kind::Text, "", "Whose name it is: generic, software, sysfs or intel."),
-        Col::new("pmu", Kind::Text, "", "The PMU."),
-        Col::new("core_type", Kind::Text, "", "The type of the PMU's cores.").or_null(),
-        Col::new("cpus", Kind::Text, "", "The PMU's CPUs."),
+        Col::text("event", Shows::Nothing, "The event, as it is written after --counters."),
+        Col::text("source", Shows::Nothing, "Whose name it is: generic, software, sysfs or intel."),
+        Col::text("pmu", Shows::Nothing, "The PMU."),
+        Col::text("core_type", Shows::Nothing, "The type of the PMU's cores.").or_null(),
+        Col::text("cpus", Shows::Nothing, "The PMU's CPUs."),
         Col::new("counted", Kind::Bool, "", "Whether it can be counted; null if that was not tried.").or_null(),
-        Col::new("why", Kind::Text, "", "Why it cannot be counted, or was not tried.").or_null(),
+        Col::text("why", Shows::Nothing, "Why it cannot be counted, or was not tried.").or_null(),
         Col::new("type", Kind::Int, "", "perf_event_attr.type.").or_null(),
-        Col::new("config", Kind::Text, "", "perf_event_attr.config, config1 and config2, hexadecimal.").or_null(),
-        Col::new("description", Kind::Text, "", "What is counted."),
+        Col::text("config", Shows::Nothing, "perf_event_attr.config, config1 and config2, hexadecimal.").or_null(),
+        Col::text("description", Shows::Nothing, "What is counted."),
     ],
 };
 

@@ -71,6 +71,10 @@ fn describe(out: &mut String, def: &TableDef, rows: Option<usize>, color: Color)
         };
         let unit = if col.unit.is_empty() { kind.to_owned() } else { format!("{kind}, {}", col.unit) };
         let null = if col.nullable { ", may be null" } else { "" };
-        let _ = writeln!(out, "  {:width$}  {} ({unit}{null})", col.name, col.doc);
+        let shows = match col.shows.as_str() {
+            "" => String::new(),
+            shows => format!(", shows: {shows}"),
+        };
+        let _ = writeln!(out, "  {:width$}  {} ({unit}{null}{shows})", col.name, col.doc);
     }
 }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::say;
 use clap::ValueEnum;
 use engine::{Format, TableWriter};
-use model::{Col, Kind, MadeFrom, TableDef, Value};
+use model::{Col, Kind, MadeFrom, Shows, TableDef, Value};
 use std::io::Write;
 
 /// The formats of an answer.
@@ -29,7 +29,7 @@ fn definition(columns: &[(String, String)]) -> &'static TableDef {
     let cols = columns.iter().map(|(name, kind)| {
         let name: &'static str = name.clone().leak();
         let unit = if name.ends_with("_ns") { "ns" } else { "" };
-        Col::new(name, kind_of(kind), unit, "").or_null()
+        Col { kind: kind_of(kind), unit, ..Col::text(name, Shows::Anything, "") }.or_null()
     });
     let cols: Vec<Col> = cols.collect();
     Box::leak(Box::new(TableDef {

@@ -94,13 +94,15 @@ pub fn declared(def: &TableDef, others: &[Col], rows: &str, last: Option<(&str, 
     let end = last.map_or_else(String::new, |(column, _)| format!(", {}", name(column)));
     let mut made = vec![format!("CREATE VIEW {view} AS SELECT {}{times}{end} FROM ({rows})", columns.join(", "))];
     made.push(format!("COMMENT ON VIEW {view} IS {}", text(def.doc)));
-    let comment = |column: &str, doc: &str, unit: &str| {
-        let unit = if unit.is_empty() { String::new() } else { format!(" Unit: {unit}.") };
-        format!("COMMENT ON COLUMN {view}.{} IS {}", name(column), text(&format!("{doc}{unit}")))
+    let comment = |column: &str, doc: &str, more: [(&str, &str); 2]| {
+        let more = more.iter().filter(|(_, of)| !of.is_empty()).map(|(what, of)| format!(" {what}: {of}."));
+        let about = format!("{doc}{}", more.collect::<String>());
+        format!("COMMENT ON COLUMN {view}.{} IS {}", name(column), text(&about))
     };
-    made.extend(others.iter().chain(def.cols).map(|col| comment(col.name, col.doc, col.unit)));
-    made.extend(seconds(def).map(|(ns, s)| comment(&s, &format!("{ns} in seconds."), "s")));
-    made.extend(last.map(|(column, doc)| comment(column, doc, "")));
+    let of_col = |col: &Col| comment(col.name, col.doc, [("Unit", col.unit), ("Shows", col.shows.as_str())]);
+    made.extend(others.iter().chain(def.cols).map(of_col));
+    made.extend(seconds(def).map(|(ns, s)| comment(&s, &format!("{ns} in seconds."), [("Unit", "s"), ("", "")])));
+    made.extend(last.map(|(column, doc)| comment(column, doc, [("", ""); 2])));
     made
 }
 

@@ -1,7 +1,6 @@
 //! The table of block I/O requests.
 
-use super::columns::{Count, Int, Ns, Thread};
-use crate::Text;
+use super::columns::{Count, Int, Ns, Thread, Word};
 use crate::column::table;
 
 table! {
@@ -17,8 +16,8 @@ table! {
               written back by a kernel thread, so a thread that waits for it has no row.",
         key: [DEVICE, OPERATION, THREAD],
         columns: {
-            DEVICE: Text = "Device as `major:minor`, as lsblk prints it.",
-            OPERATION: Text = "`read`, `write`, `flush`, `discard` or `other`.",
+            DEVICE: Word = "Device as `major:minor`, as lsblk prints it.",
+            OPERATION: Word = "`read`, `write`, `flush`, `discard` or `other`.",
             THREAD: Option<Thread> =
                 "Key of the thread that issued the requests; null if an interrupt issued them or the thread is \
                  unknown.",

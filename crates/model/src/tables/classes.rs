@@ -1,7 +1,6 @@
 //! What kind of task each thread is.
 
-use super::columns::{Bool, Count, Ns, Thread, Tid};
-use crate::Text;
+use super::columns::{Bool, Count, Ns, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -16,11 +15,11 @@ table! {
         columns: {
             THREAD: Thread,
             TID: Tid,
-            CLASS: Option<Text> =
+            CLASS: Option<Word> =
                 "`light`: runs most of the time, or long without a wait, while few threads of its program do. `sustained`: the same \
                  while many do. `bursty`: runs for a short time, often with threads that wait for it. `background`: runs little and \
                  none but background threads wait for it, or its priority is low. Null: it ran too little.",
-            CORES: Option<Text> =
+            CORES: Option<Word> =
                 "Type of core on which it should run: `performance` or another type, or `all`; null on a machine with one type of \
                  cores, or without a class.",
             RUNNING_NS: Ns = "Time in which it ran.",

@@ -1,10 +1,12 @@
 //! Column types, as used in table declarations. Some have the documentation of their columns.
 
 use crate::column::{ColumnType, Text};
-use crate::table::Kind;
+use crate::table::{Kind, Shows};
 
 macro_rules! column_types {
-    ($($(#[$meta:meta])* $name:ident: $kind:ident $unit:literal $value:ty $(, thread $is_key:literal)? $(, $doc:literal)?;)+) => { $(
+    (@shows) => { Shows::Nothing };
+    (@shows $shows:ident) => { Shows::$shows };
+    ($($(#[$meta:meta])* $name:ident: $kind:ident $unit:literal $value:ty $(, thread $is_key:literal)? $(, shows $shows:ident)? $(, $doc:literal)?;)+) => { $(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -14,14 +16,10 @@ macro_rules! column_types {
             const KIND: Kind = Kind::$kind;
             const UNIT: &'static str = $unit;
             $(const IS_THREAD_KEY: bool = $is_key;)?
+            const SHOWS: Shows = column_types!(@shows $($shows)?);
             $(const DOC: &'static str = $doc;)?
         }
     )+ };
-}
-
-impl ColumnType for Text {
-    type Value = Self;
-    const KIND: Kind = Kind::Text;
 }
 
 column_types! {
@@ -71,10 +69,22 @@ column_types! {
     End: Int "ns" i64, "End time.";
     /// A CPU's frequency.
     Frequency: Int "kHz" i64, "The last reported frequency; null if none was reported yet, or if there are more distinct frequencies than are kept apart.";
+    /// A word of corewise, of the kernel or of the hardware: a state, a cause, a device, a sensor, a counter.
+    Word: Text "" Text;
+    /// The name of a thread.
+    ThreadName: Text "" Text, shows Name;
+    /// The name of a function.
+    FunctionName: Text "" Text, shows Name;
+    /// The path of a file or of a cgroup.
+    FilePath: Text "" Text, shows Path;
+    /// The functions of a callchain; those without a symbol are files.
+    Chain: Text "" Text, shows Path;
+    /// A name that a program gave.
+    MarkName: Text "" Text, shows Mark;
     /// The program of a frame log.
-    Application: Text "" Text, "Name of the program; null if not recorded.";
+    Application: Text "" Text, shows Name, "Name of the program; null if not recorded.";
     /// The process of a frame log.
     Process: Int "" i64, "Process ID; null if not recorded.";
     /// A swap chain of a frame log.
-    SwapChain: Text "" Text, "Address of the swap chain; null if not recorded.";
+    SwapChain: Text "" Text, shows Address, "Address of the swap chain; null if not recorded.";
 }

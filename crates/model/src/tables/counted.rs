@@ -1,7 +1,8 @@
 //! The tables of counters (`corewise record --counters`).
 
-use super::columns::{CoreType, Count, Cpu, Int, MeanCount, Mhz, Ns, PerMicrosecond, Ratio, Thread, Tid};
-use crate::Text;
+use super::columns::{
+    CoreType, Count, Cpu, Int, MarkName, MeanCount, Mhz, Ns, PerMicrosecond, Ratio, Thread, Tid, Word,
+};
 use crate::column::table;
 
 table! {
@@ -18,13 +19,13 @@ table! {
         columns: {
             THREAD: Option<Thread> = "Key of the thread; null if the source has nothing but counts of it.",
             TID: Tid,
-            COUNTER: Text = "The event, as `--counters` named it.",
+            COUNTER: Word = "The event, as `--counters` named it.",
             CORE_TYPE: CoreType,
-            SIBLING: Option<Text> =
+            SIBLING: Option<Word> =
                 "What the SMT siblings of the CPU did between the two readings: `idle` (all of them, all the time), `busy` (at \
                  least one, all the time), `mixed` (neither; such counts are never split), `unknown`, or `none`: it has none. Null \
                  if nothing was counted.",
-            STATE: Text =
+            STATE: Word =
                 "`counted`: all the time; `multiplexed`: only for a part of the time, because events took turns; `not_counted`: \
                  the thread ran, but the event never counted; `no_event`: this type of core does not have the event; \
                  `not_on_type`: the thread never ran on this type. A count of 0 in state `counted` is a real zero.",
@@ -37,7 +38,7 @@ table! {
             LOW: Option<MeanCount> =
                 "Low end of the 95 % interval of `estimate`; null with it, and if there are too few readings for an interval.",
             HIGH: Option<MeanCount> = "High end of the interval.",
-            DOUBT: Option<Text> =
+            DOUBT: Option<Word> =
                 "Why the count cannot be right: more misses than accesses, no cycle or no instruction while the thread ran. Null if no rule \
                  contradicts it.",
         }
@@ -56,8 +57,8 @@ table! {
         columns: {
             CPU: Cpu,
             CORE_TYPE: CoreType,
-            COUNTER: Text = "The event, as `--counters` named it.",
-            STATE: Text = "As in `thread_counters`: `counted`, `multiplexed`, `not_counted` or `no_event`.",
+            COUNTER: Word = "The event, as `--counters` named it.",
+            STATE: Word = "As in `thread_counters`: `counted`, `multiplexed`, `not_counted` or `no_event`.",
             COUNT: Option<Count> = "What was counted; null if nothing could be.",
             THREADS_COUNT: Option<Count> = "The part of `count` that was booked to threads: the sum of `thread_counters` for this CPU.",
             IDLE_COUNT: Option<Count> = "The part of `count` in the idle task, with the interrupts that it handled.",
@@ -65,7 +66,7 @@ table! {
                 "The part of `count` for which it is unknown which thread ran, because the kernel did not deliver a switch.",
             ENABLED_NS: Ns = "Time between the readings.",
             COUNTED_NS: Ns = "The part of `enabled_ns` in which the event counted.",
-            DOUBT: Option<Text> =
+            DOUBT: Option<Word> =
                 "Why the count cannot be right or is missing: never counted, more misses than accesses, no cycle or no instruction while \
                  threads ran, a frequency above the CPU's maximum. Null if no rule contradicts it.",
         }
@@ -85,7 +86,7 @@ table! {
             THREAD: Option<Thread> = "Key of the thread; null if the source has nothing but counts of it.",
             TID: Tid,
             CORE_TYPE: CoreType,
-            SIBLING: Text = "`all`, or as in `thread_counters`.",
+            SIBLING: Word = "`all`, or as in `thread_counters`.",
             INSTRUCTIONS: Count = "Instructions counted.",
             CYCLES: Count = "Cycles counted in the same intervals.",
             COUNTED_NS: Ns = "The time in which both counted.",
@@ -102,7 +103,7 @@ table! {
                 "`mips` relative to this thread's `mips` on the fastest type of core on which it ran. Of `all` only.",
             COVERAGE: Option<Ratio> =
                 "The time in which both counted, over all types, as a share of the thread's running time. Of `all` only.",
-            DOUBT: Option<Text> =
+            DOUBT: Option<Word> =
                 "Why the row cannot be right: `effective_mhz` is more than 1 % above the maximum of the CPUs on which it was counted, or no \
                  cycle or no instruction was counted. Null if no rule contradicts it.",
         }
@@ -124,17 +125,17 @@ table! {
         columns: {
             THREAD: Option<Thread> = "Key of the thread that marked them.",
             PID: Option<Int> = "Process ID; null if not recorded.",
-            NAME: Option<Text> = "Name that the program gave them.",
-            COUNTER: Option<Text> = "The event, as `--counters` named it; null if nothing was counted in any stretch.",
+            NAME: Option<MarkName> = "Name that the program gave them.",
+            COUNTER: Option<Word> = "The event, as `--counters` named it; null if nothing was counted in any stretch.",
             CORE_TYPE: Option<CoreType>,
             STRETCHES: Count = "Number of stretches in this row, on all types of core.",
             READ: Count = "How many of these have exact counts: the events were read at both ends, or the thread did not run there.",
             LEFT_OUT: Count =
                 "Number of stretches that are not in this row: begin or end is outside the range or not recorded, or the reading around \
                  it belongs to no thread.",
-            HOW: Option<Text> =
+            HOW: Option<Word> =
                 "`read`: all stretches have exact counts; `estimate`: some have a range. Null if nothing was counted.",
-            STATE: Text =
+            STATE: Word =
                 "As in `thread_counters`: `counted`, `multiplexed`, `not_counted`, or `not_on_type`: the thread ran on this type, but \
                  not in these stretches.",
             COUNT: Option<Count> = "What was counted in the stretches; null if `how` is not `read`.",

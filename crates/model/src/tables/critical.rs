@@ -1,7 +1,6 @@
 //! Tables of the critical path: the chain of threads that determined when something ended.
 
-use super::columns::{CoreType, Count, End, Int, Khz, Ns, Ratio, Start, Thread, Tid};
-use crate::Text;
+use super::columns::{CoreType, Count, End, Int, Khz, Ns, Ratio, Start, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -28,7 +27,7 @@ table! {
             END_NS: End,
             THREAD: Thread,
             TID: Option<Tid>,
-            STATE: Text =
+            STATE: Word =
                 "`running`. `ready`: another thread ran on the CPU of its run queue, that CPU was parked, or what ran \
                  there is unknown. `wakeup_latency`: ready while that CPU was idle. `throttled`: ready, but its \
                  cgroup's CPU quota kept it from running. `blocked`: waiting (in a source without wakeups, until it \
@@ -37,12 +36,12 @@ table! {
                 "Running: the CPU it ran on. Ready, wakeup_latency and throttled: the CPU of its run queue, null if \
                  not recorded. Null otherwise.",
             CORE_TYPE: Option<CoreType>,
-            SIBLING: Option<Text> =
+            SIBLING: Option<Word> =
                 "Running: `busy` if another CPU of that core ran a thread, `idle` if none did, `unknown` if that is \
                  not known; null if the core has no known sibling.",
             FREQ_KHZ: Option<Khz> = "Running: the last reported frequency of that CPU; null if none was recorded.",
             QUEUED_BEHIND: Option<Thread> = "Ready: key of the thread that ran on the CPU of its run queue; null if unknown.",
-            REASON: Option<Text> = "Cause of the state, as in the table `thread_state`.",
+            REASON: Option<Word> = "Cause of the state, as in the table `thread_state`.",
             WAKER: Option<Thread> =
                 "Ready after a wakeup: key of the thread that woke it, from which the path comes. Blocked: key of the \
                  thread that ended the wait. 0: an interrupt; null if none or unknown.",

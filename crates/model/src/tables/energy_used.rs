@@ -1,7 +1,6 @@
 //! Tables of energy and temperature.
 
-use super::columns::{Celsius, Count, End, Joules, Ns, Start, Watts};
-use crate::Text;
+use super::columns::{Celsius, Count, End, Joules, Ns, Start, Watts, Word};
 use crate::column::table;
 
 table! {
@@ -15,11 +14,11 @@ table! {
               wider than 10 % on one side.",
         key: [DOMAIN],
         columns: {
-            DOMAIN: Text = "Its name, such as `package-0` or `BAT0`.",
-            PART: Option<Text> = "`platform`, `package`, `core`, `uncore`, `dram`, `battery`, `sensor` or `other`.",
-            PARENT: Option<Text> = "The domain that contains it; null if there is none.",
-            SAME_AS: Option<Text> = "The domain that is the same by another reading, never to be summed with it; null if there is none.",
-            SOURCE: Option<Text> = "How it was read.",
+            DOMAIN: Word = "Its name, such as `package-0` or `BAT0`.",
+            PART: Option<Word> = "`platform`, `package`, `core`, `uncore`, `dram`, `battery`, `sensor` or `other`.",
+            PARENT: Option<Word> = "The domain that contains it; null if there is none.",
+            SAME_AS: Option<Word> = "The domain that is the same by another reading, never to be summed with it; null if there is none.",
+            SOURCE: Option<Word> = "How it was read.",
             JOULES: Option<Joules> = "Energy of the known time; null if no figure can be given.",
             LOW_J: Option<Joules> = "The least energy that agrees with the readings.",
             HIGH_J: Option<Joules> = "The greatest energy that agrees with the readings.",
@@ -28,7 +27,7 @@ table! {
             UNKNOWN_NS: Ns = "The other time. It is not counted as 0.",
             READINGS: Count = "Number of readings with an interval before them.",
             UPDATE_NS: Option<Ns> = "Time between two updates of its value; null if not measured.",
-            DOUBT: Option<Text> = "Why there is no figure, or why its energy is unknown for a part of the time.",
+            DOUBT: Option<Word> = "Why there is no figure, or why its energy is unknown for a part of the time.",
         }
     }
 }
@@ -43,10 +42,10 @@ table! {
               stopped. This time is not part of the figures of the table `energy`.",
         key: [DOMAIN, START_NS],
         columns: {
-            DOMAIN: Text = "Its name, as in the table `energy`.",
+            DOMAIN: Word = "Its name, as in the table `energy`.",
             START_NS: Start,
             END_NS: End,
-            REASON: Text = "Why its energy is unknown.",
+            REASON: Word = "Why its energy is unknown.",
         }
     }
 }
@@ -61,13 +60,13 @@ table! {
               often has rows as long as needed: they end when its value changes.",
         key: [DOMAIN, START_NS],
         columns: {
-            DOMAIN: Text = "Its name, as in the table `energy`.",
+            DOMAIN: Word = "Its name, as in the table `energy`.",
             START_NS: Start,
             END_NS: End,
             JOULES: Option<Joules> = "Energy of the known time; null if no figure can be given.",
             WATTS: Option<Watts> = "Mean power of the known time.",
             KNOWN_NS: Ns = "Time for which its energy is known.",
-            DOUBT: Option<Text> = "Why there is no figure, or why its energy is unknown for a part of the time.",
+            DOUBT: Option<Word> = "Why there is no figure, or why its energy is unknown for a part of the time.",
         }
     }
 }
@@ -81,7 +80,7 @@ table! {
         doc: "The temperature of each sensor. Each reading weighs the same.",
         key: [ZONE],
         columns: {
-            ZONE: Text = "The sensor: the type of a thermal zone, or the chip and the label of hwmon.",
+            ZONE: Word = "The sensor: the type of a thermal zone, or the chip and the label of hwmon.",
             MIN_C: Celsius = "The least temperature.",
             MEAN_C: Celsius = "The mean of the readings.",
             MAX_C: Celsius = "The greatest temperature.",

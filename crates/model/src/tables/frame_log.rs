@@ -1,7 +1,6 @@
 //! Tables of the frames of frame logs.
 
-use super::columns::{Application, Bool, Count, Int, MeanNs, Ns, PerSecond, Process, Start, SwapChain};
-use crate::Text;
+use super::columns::{Application, Bool, Count, Int, MeanNs, Ns, PerSecond, Process, Start, SwapChain, Word};
 use crate::column::table;
 
 table! {
@@ -40,12 +39,12 @@ table! {
                 "`between_display_change_ns` minus `gpu_busy_ns`; null if that is negative, because the GPU then \
                  worked on this frame while others were displayed.",
             DISPLAYED: Option<Bool> = "Whether the frame was displayed.",
-            BOUND: Text =
+            BOUND: Word =
                 "What limited the frame. `gpu`: `gpu_idle_ns` is 0, up to the log's rounding (1 us). `cpu`: \
                  `gpu_idle_ns` is greater, this frame and the one displayed before it were displayed as soon as the \
                  GPU had finished them, and none was dropped in between, so the GPU had nothing to do. `unknown`: \
                  neither is certain, for example because a finished frame waited for the display.",
-            PRESENT_MODE: Option<Text> = "How the frame reached the screen, as named in the log.",
+            PRESENT_MODE: Option<Word> = "How the frame reached the screen, as named in the log.",
         }
     }
 }

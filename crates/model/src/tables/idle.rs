@@ -1,7 +1,8 @@
 //! Tables of what keeps CPUs from being idle.
 
-use super::columns::{Bool, CoreType, Count, Cpu, End, Int, Ns, PerSecond, Ratio, Start, Thread};
-use crate::Text;
+use super::columns::{
+    Bool, CoreType, Count, Cpu, End, FilePath, FunctionName, Int, Ns, PerSecond, Ratio, Start, Thread, Word,
+};
 use crate::column::table;
 
 table! {
@@ -19,25 +20,25 @@ table! {
             CPU: Cpu,
             CORE_TYPE: CoreType,
             STATE: Option<Int> = "Number of the idle state that was requested; null: no state was recorded.",
-            STATE_NAME: Option<Text> =
+            STATE_NAME: Option<Word> =
                 "Name of the idle state in the kernel's driver; null if the machine description does not have it.",
             TARGET_RESIDENCY_NS: Option<Ns> =
                 "Minimum stay in the state that saves energy (break-even); null if the machine description does not have it.",
-            ENDED_BY: Text =
+            ENDED_BY: Word =
                 "`timer`: the function of a timer. `tick`: the scheduler's tick, with no other timer. `device`: a device's \
                  interrupt. `thread`: a thread on another CPU woke one on this CPU or created it. `ipi`: an interrupt of another CPU \
                  that woke no thread. `interrupt`: another interrupt. `pulled`: a thread that had been switched out on another CPU in \
                  a runnable state. `requeued`: the same, on this CPU. `nothing`: nothing was recorded between this stay and the next. \
                  `not_recorded`: a thread was woken, but the waker was not recorded. `unknown`: the reason why the thread could run \
                  is unknown. `cut`: the end is not in the requested range or the recording, or unknown time hides it.",
-            INTERRUPT: Option<Text> =
+            INTERRUPT: Option<Word> =
                 "The interrupt, named as in the table `idle_wakeups`: of a timer, its function; for `thread`, the interrupt with which \
                  the waker's CPU ended the stay, null if it needed none (the CPU polled). Null if none was recorded.",
             WAKER: Option<Thread> = "`thread`: key of the thread that woke or created the other one; null otherwise.",
             THREAD: Option<Thread> =
                 "Key of the thread that the CPU ran next: of a timer, the one that had set it. Null if the CPU remained idle.",
             PID: Option<Int> = "Process of `thread`; null if not recorded.",
-            CGROUP: Option<Text> = "Path of the cgroup that `thread` was in last; null if not recorded.",
+            CGROUP: Option<FilePath> = "Path of the cgroup that `thread` was in last; null if not recorded.",
             STAYS: Count = "Number of stays in the state that ended this way.",
             PERIODS: Count = "Number of idle periods that ended this way: the CPU then ran a thread.",
             IDLE_NS: Ns = "Idle time that ended this way, including that before the state was entered and after it was left.",
@@ -67,8 +68,8 @@ table! {
             END_NS: End,
             STATE: Option<Int> = "Number of the idle state that was requested; null: no state was recorded.",
             STAY_NS: Option<Ns> = "Time in the state; null if its begin or end is unknown.",
-            ENDED_BY: Text = "As in the table `idle_ends`.",
-            INTERRUPT: Option<Text> = "As in the table `idle_ends`.",
+            ENDED_BY: Word = "As in the table `idle_ends`.",
+            INTERRUPT: Option<Word> = "As in the table `idle_ends`.",
             WAKER: Option<Thread> = "As in the table `idle_ends`.",
             THREAD: Option<Thread> = "Key of the thread that the CPU ran next; null if it remained idle.",
             ENDS_PERIOD: Bool = "Whether the idle period was over, too: the CPU then ran a thread, or it is cut.",
@@ -125,8 +126,8 @@ table! {
               function has what no sample or callchain shows. Energy by function is not measured.",
         key: [FUNCTION, FILE, CORE_TYPE],
         columns: {
-            FUNCTION: Option<Text> = "Name of the function; null if none is known.",
-            FILE: Option<Text> = "The mapping that contains it: a file, or `[kernel]`, `[vdso]`, a module; null if unknown.",
+            FUNCTION: Option<FunctionName> = "Name of the function; null if none is known.",
+            FILE: Option<FilePath> = "The mapping that contains it: a file, or `[kernel]`, `[vdso]`, a module; null if unknown.",
             CORE_TYPE: CoreType,
             SAMPLES: Count = "Number of samples in this function.",
             CPU_NS: Ns =

@@ -1,7 +1,6 @@
 //! The table of idleness that was lost.
 
-use super::columns::{Count, Int, Ns, Thread};
-use crate::Text;
+use super::columns::{Count, Int, Ns, Thread, Word};
 use crate::column::table;
 
 table! {
@@ -19,8 +18,8 @@ table! {
               without a loss have no row.",
         key: [SCOPE, CAUSE, THREAD, BREAK_EVEN_NS],
         columns: {
-            SCOPE: Text = "`cpu`, or `package`: of packages with several CPUs.",
-            CAUSE: Text = "`thread`, or `tick`: the scheduler's tick, with no thread (only of CPUs, if idle states and interrupts were recorded).",
+            SCOPE: Word = "`cpu`, or `package`: of packages with several CPUs.",
+            CAUSE: Word = "`thread`, or `tick`: the scheduler's tick, with no thread (only of CPUs, if idle states and interrupts were recorded).",
             THREAD: Option<Thread> = "Key of the thread; null for ticks.",
             TID: Option<Int> = "The kernel's thread ID; null for ticks.",
             BREAK_EVEN_NS: Ns = "The break-even time: 16000, 32000, …, 16384000.",

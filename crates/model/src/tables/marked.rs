@@ -1,7 +1,6 @@
 //! Tables of the stretches that programs mark.
 
-use super::columns::{Bool, Count, End, Int, Ns, Start, Thread};
-use crate::Text;
+use super::columns::{Bool, Count, End, Int, MarkName, Ns, Start, Thread};
 use crate::column::table;
 
 table! {
@@ -17,7 +16,7 @@ table! {
             THREAD: Option<Thread> =
                 "Key of the thread that marked them; null if they belong to a process or to the machine.",
             PID: Option<Int> = "Process ID; null if not recorded.",
-            NAME: Option<Text> = "Name that the program gave them.",
+            NAME: Option<MarkName> = "Name that the program gave them.",
             COUNT: Count = "Number of stretches that ended, and of instants.",
             OPEN: Count = "Number of stretches without a recorded end; they count up to the end of the recording.",
             DURATION_NS: Ns = "Total time from begin to end.",
@@ -49,7 +48,7 @@ table! {
             THREAD: Option<Thread> =
                 "Key of the thread that marked it; null if it belongs to a process or to the machine.",
             PID: Option<Int> = "Process ID; null if not recorded.",
-            NAME: Option<Text> = "Name that the program gave it.",
+            NAME: Option<MarkName> = "Name that the program gave it.",
             START_NS: Start,
             END_NS: End,
             ENDED: Bool = "Whether its end was recorded; otherwise it lasts to the end of the recording.",

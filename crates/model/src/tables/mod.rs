@@ -49,10 +49,11 @@ pub use slow::*;
 pub use smt::*;
 pub use wait::*;
 
-use crate::Text;
 use crate::column::table;
 use crate::table::{Col, Kind, TableDef};
-use columns::{CoreType, Count, Cpu, End, InstanceKey, InstanceOfTid, Int, Ns, Ratio, Start, Thread, Tid};
+use columns::{
+    CoreType, Count, Cpu, End, InstanceKey, InstanceOfTid, Int, Ns, Ratio, Start, Thread, ThreadName, Tid, Word,
+};
 
 table! {
     /// Time sums of each thread.
@@ -68,7 +69,7 @@ table! {
             TID: Tid,
             INSTANCE: InstanceOfTid,
             PID: Option<Int> = "Process ID; null if not recorded.",
-            NAME: Option<Text> = "Last known name of the thread.",
+            NAME: Option<ThreadName> = "Last known name of the thread.",
             RUNNING_NS: Ns = "Time on a CPU.",
             EXEC_NS: Option<Ns> =
                 "CPU time that the kernel charged to the thread, summed over the stretches where it is known; null if \
@@ -209,12 +210,12 @@ table! {
             TID: Tid,
             START_NS: Start,
             END_NS: End,
-            STATE: Text = "`running`, `ready`, `blocked`, `unknown` or `exited`.",
+            STATE: Word = "`running`, `ready`, `blocked`, `unknown` or `exited`.",
             CPU: Option<Int> =
                 "Running: the CPU it runs on. Ready: the CPU of the run queue on which it began to wait. Otherwise: \
                  the CPU it ran on last.",
-            CORE_TYPE: Option<Text> = "Core type of that CPU; null unless the thread is running.",
-            REASON: Option<Text> =
+            CORE_TYPE: Option<Word> = "Core type of that CPU; null unless the thread is running.",
+            REASON: Option<Word> =
                 "Cause of the state. Blocked: the kernel's state letter. Ready after a switch-out in a runnable \
                  state: `preempted`, `yielded` (it called sched_yield), `throttled`, `gave_way` (a kernel thread), \
                  `woken_before_sleep`, or `left_runnable` (cause not recorded). In version 1, `yielded` meant all of \
@@ -241,7 +242,7 @@ table! {
             CPU: Cpu,
             START_NS: Start,
             END_NS: End,
-            STATE: Text = "`busy`, `idle` or `unknown`.",
+            STATE: Word = "`busy`, `idle` or `unknown`.",
             THREAD: Option<Thread> = "Busy: key of the thread that runs. Idle: 0. Null if unknown.",
         }
     }
@@ -262,7 +263,7 @@ table! {
             CPU: Cpu,
             START_NS: Start,
             END_NS: End,
-            BASIS: Text =
+            BASIS: Word =
                 "Evidence. `first_switch`: the CPU's first switch switches the thread out. `named`: events on the CPU \
                  name it as the current task.",
         }
@@ -376,7 +377,7 @@ pub const ALL: &[&TableDef] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MadeFrom;
+    use crate::{MadeFrom, Shows};
 
     #[test]
     fn tables_of_spans_have_a_start_and_an_end() {
@@ -393,6 +394,24 @@ mod tests {
         // Readers of these tables use `Session::table`, which refuses large tables.
         for def in ALL.iter().filter(|def| matches!(def.made_from, MadeFrom::Totals | MadeFrom::Spans)) {
             assert!(!def.large, "{}", def.name);
+        }
+    }
+
+    /// Columns of the same name show the same, except for names, which threads, programs and marks have.
+    #[test]
+    fn what_columns_show_follows_from_what_they_are() {
+        for def in ALL {
+            for col in named(def).cols {
+                let expected = match col.name {
+                    "file" | "cgroup" | "callchain" => Shows::Path,
+                    "function" | "comm" | "pool" | "application" => Shows::Name,
+                    "swap_chain" => Shows::Address,
+                    "name" if col.shows != Shows::Nothing => continue,
+                    name if name.ends_with("_name") && name != "state_name" => Shows::Name,
+                    _ => Shows::Nothing,
+                };
+                assert_eq!(col.shows, expected, "{}.{}", def.name, col.name);
+            }
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Tables of migrations, run lengths, wakeups, idle periods and interrupts.
 
-use super::columns::{CoreType, Count, Cpu, Int, Ns, Thread, Tid};
-use crate::Text;
+use super::columns::{CoreType, Count, Cpu, Int, Ns, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -45,7 +44,7 @@ table! {
         columns: {
             FROM_CPU: Int = "CPU that the thread ran on before.",
             TO_CPU: Int = "CPU that the thread ran on next.",
-            EDGE: Text = "Topology level that the two CPUs share: a column of the table `migrations`.",
+            EDGE: Word = "Topology level that the two CPUs share: a column of the table `migrations`.",
             MIGRATIONS: Count = "Number of migrations.",
         }
     }
@@ -142,14 +141,14 @@ table! {
         columns: {
             CPU: Cpu,
             CORE_TYPE: CoreType,
-            CAUSE: Text =
+            CAUSE: Word =
                 "`thread`: another thread woke it. `interrupt`: an interrupt of a device or timer woke it (see the \
                  table `wakers`), or its CPU was idle. `not_recorded`: it was woken, but the waker was not recorded. `new`: \
                  its first wakeup. `pulled`: it had been switched out on another CPU in a runnable state. `requeued`: \
                  the same, on this CPU. `unknown`: the reason why it could run is unknown. `cut`: the end is not in \
                  the requested range or the recording, or unknown time hides it.",
             WAKER: Option<Thread> = "`thread` and `new`: key of the thread that woke it; null if not recorded.",
-            INTERRUPT: Option<Text> =
+            INTERRUPT: Option<Word> =
                 "The first interrupt after the CPU entered the last idle state of the period. Device: its name, or \
                  `irq` and its number. Softirq: `softirq` and the name of its vector. Timer: `timer` and the function \
                  it called, if recorded. IPI: `ipi` and why another CPU sent it. Null if no interrupt or no idle \
@@ -177,11 +176,11 @@ table! {
             THREAD: Thread,
             TID: Tid,
             CPU: Cpu,
-            KIND: Text =
+            KIND: Word =
                 "`device`, `softirq`, `timer` (a timer function or the timer interrupt), or `ipi` (sent by another \
                  CPU).",
             NUMBER: Option<Int> = "Device: interrupt number. Softirq: vector. Null otherwise.",
-            INTERRUPT: Text = "Name, as in the table `idle_wakeups`.",
+            INTERRUPT: Word = "Name, as in the table `idle_wakeups`.",
             COUNT: Count = "Number of handlers that began while the thread was on that CPU.",
             HANDLER_NS: Ns = "Total time in the handlers.",
             LONGEST_NS: Ns = "The longest single handler.",

@@ -1,7 +1,7 @@
 //! Tables with a name column for each thread key.
 
 use super::ALL;
-use crate::table::{Col, Kind, TableDef};
+use crate::table::{Col, Shows, TableDef};
 use std::sync::LazyLock;
 
 /// Returns the declaration of a table in which each column of thread keys (`thread`, `waker`, `ran_instead`, …) is followed by a
@@ -22,7 +22,7 @@ fn with_names(def: &TableDef) -> &'static TableDef {
         if col.is_thread_key {
             let name = format!("{}_name", col.name).leak();
             cols.push(
-                Col::new(name, Kind::Text, "", "Last known name of that thread, `idle` for 0; null if unknown.")
+                Col::text(name, Shows::Name, "Last known name of that thread, `idle` for 0; null if unknown.")
                     .or_null(),
             );
         }

@@ -1,7 +1,6 @@
 //! Tables of parked CPUs: CPUs on which the scheduler places no threads except those bound to them.
 
-use super::columns::{CoreType, Count, Cpu, MeanCount, Ns, Ratio};
-use crate::Text;
+use super::columns::{CoreType, Count, Cpu, MarkName, MeanCount, Ns, Ratio};
 use crate::column::table;
 
 table! {
@@ -64,7 +63,7 @@ table! {
               stretches that began and ended in the requested range. No rows if parking was not recorded.",
         key: [NAME, PARKED, UNKNOWN],
         columns: {
-            NAME: Option<Text> = "Name that the program gave the stretches.",
+            NAME: Option<MarkName> = "Name that the program gave the stretches.",
             PARKED: Count = "Mean number of parked CPUs during one stretch, to the nearest whole number.",
             UNKNOWN: Count =
                 "Mean number of CPUs in an unknown parking state during one stretch, to the nearest whole number.",

@@ -1,7 +1,6 @@
 //! Tables of what repeats without marks.
 
-use super::columns::{Count, End, Int, Ns, Ratio, Start, Thread, Tid};
-use crate::Text;
+use super::columns::{Count, End, Int, MarkName, Ns, Ratio, Start, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -98,10 +97,10 @@ table! {
               those that began and ended in the requested range count.",
         key: [KIND, THREAD, PID, NAME],
         columns: {
-            KIND: Text = "`period`, `request` or `region`.",
+            KIND: Word = "`period`, `request` or `region`.",
             THREAD: Option<Thread> = "The periodic thread, or the one that answered; null for regions.",
             PID: Option<Int> = "Process of the regions; null if not recorded.",
-            NAME: Option<Text> = "Name of the regions.",
+            NAME: Option<MarkName> = "Name of the regions.",
             COUNT: Count = "Number of periods, requests or regions.",
             TOOK_NS: Ns = "Sum of their times.",
             MEDIAN_NS: Ns = "Median of their times.",

@@ -1,7 +1,6 @@
 //! The table of threads that run alone in their pool.
 
-use super::columns::{Count, Ns, Thread, Tid};
-use crate::Text;
+use super::columns::{Count, Ns, Thread, ThreadName, Tid};
 use crate::column::table;
 
 table! {
@@ -19,7 +18,7 @@ table! {
         columns: {
             THREAD: Thread,
             TID: Tid,
-            POOL: Option<Text> = "The name of the pool; null if the thread has no name, and then the threads without one count as a pool.",
+            POOL: Option<ThreadName> = "The name of the pool; null if the thread has no name, and then the threads without one count as a pool.",
             RUNNING_NS: Ns = "Time on a CPU.",
             MIDDLE_NS: Ns = "The mean point in time of its running time.",
             SPREAD_NS: Ns =

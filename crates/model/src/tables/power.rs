@@ -1,7 +1,6 @@
 //! Tables of idle states and frequencies.
 
-use super::columns::{CoreType, Count, Cpu, Frequency, Int, Ns, Thread, Tid};
-use crate::Text;
+use super::columns::{CoreType, Count, Cpu, Frequency, Int, Ns, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -17,7 +16,7 @@ table! {
             CPU: Cpu,
             CORE_TYPE: CoreType,
             STATE: Option<Int> = "Number of the idle state; null: idle, but no state was recorded.",
-            STATE_NAME: Option<Text> =
+            STATE_NAME: Option<Word> =
                 "Name of the idle state in the kernel's driver; null if the machine description does not have it.",
             TARGET_RESIDENCY_NS: Option<Ns> =
                 "Minimum stay in the state that saves energy; null if the machine description does not have it.",

@@ -1,7 +1,6 @@
 //! Tables of priorities and scheduling settings.
 
-use super::columns::{Count, End, Int, Ns, Ratio, Start, Thread, Tid};
-use crate::Text;
+use super::columns::{Count, End, FilePath, Int, Ns, Ratio, Start, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -98,7 +97,7 @@ table! {
             TID: Tid,
             START_NS: Start,
             END_NS: End,
-            POLICY: Option<Text> =
+            POLICY: Option<Word> =
                 "`other`, `fifo`, `rr`, `batch`, `idle`, `deadline` or `ext` (Linux); null if not recorded.",
             NICE: Option<Int> =
                 "Nice value, −20 (highest share) to 19 (lowest), relative to the threads of the same cgroup or \
@@ -108,7 +107,7 @@ table! {
                  −1 deadline; null if not recorded.",
             UCLAMP_MIN: Option<Int> = "Minimum utilisation clamp (sched_util_min), of 1024; null if not recorded.",
             UCLAMP_MAX: Option<Int> = "Maximum utilisation clamp (sched_util_max), of 1024; null if not recorded.",
-            CGROUP: Option<Text> = "Path of its cgroup, or the id if the path was not recorded; null if neither was.",
+            CGROUP: Option<FilePath> = "Path of its cgroup, or the id if the path was not recorded; null if neither was.",
             CGROUP_WEIGHT: Option<Int> =
                 "CPU weight of that cgroup relative to its siblings (cpu.weight), 100 by default; null if not \
                  recorded.",

@@ -1,7 +1,6 @@
 //! The tables of a profiler's samples.
 
-use super::columns::{CoreType, Count, Thread, Tid};
-use crate::Text;
+use super::columns::{Chain, CoreType, Count, FilePath, FunctionName, Thread, ThreadName, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -18,10 +17,10 @@ table! {
         columns: {
             THREAD: Option<Thread> = "Key of the thread; null if its TID is unknown.",
             TID: Tid,
-            FUNCTION: Option<Text> = "Name of the function; null if its symbol is unknown.",
-            FILE: Option<Text> = "The mapping that contains it: a file, or `[kernel]`, `[vdso]`, a module; null if unknown.",
+            FUNCTION: Option<FunctionName> = "Name of the function; null if its symbol is unknown.",
+            FILE: Option<FilePath> = "The mapping that contains it: a file, or `[kernel]`, `[vdso]`, a module; null if unknown.",
             CORE_TYPE: CoreType,
-            SIBLING: Text =
+            SIBLING: Word =
                 "What the SMT siblings of its CPU did: `idle`, `busy` (at least one), `unknown`, or `none`: it has none.",
             SELF_SAMPLES: Count = "Number of samples in this function.",
             TOTAL_SAMPLES: Count = "Number of samples in this function or in functions that it called.",
@@ -42,11 +41,11 @@ table! {
         columns: {
             THREAD: Option<Thread> = "Key of the thread; null if its TID is unknown.",
             TID: Tid,
-            COMM: Option<Text> = "Name of the thread when it was sampled, which an exec changes; null if not recorded.",
+            COMM: Option<ThreadName> = "Name of the thread when it was sampled, which an exec changes; null if not recorded.",
             CORE_TYPE: CoreType,
-            SIBLING: Text =
+            SIBLING: Word =
                 "What the SMT siblings of its CPU did: `idle`, `busy` (at least one), `unknown`, or `none`: it has none.",
-            CALLCHAIN: Option<Text> =
+            CALLCHAIN: Option<Chain> =
                 "The functions, outermost first, with semicolons in between. Functions of the kernel end with `_[k]`; one without \
                  a known symbol is its file in brackets. Null if the callchain is unknown.",
             SAMPLES: Count = "Number of samples with this callchain.",

@@ -1,7 +1,6 @@
 //! The table of parallel regions.
 
-use super::columns::{Count, End, Int, Ns, Start, Thread};
-use crate::Text;
+use super::columns::{Count, End, Int, MarkName, Ns, Start, Thread, Word};
 use crate::column::table;
 
 table! {
@@ -31,7 +30,7 @@ table! {
         key: [PID, NAME, START_NS],
         columns: {
             PID: Option<Int> = "Process ID; null if not recorded.",
-            NAME: Text = "Name that the program gave the stretches; the name of the threads if it marks none.",
+            NAME: MarkName = "Name that the program gave the stretches; the name of the threads if it marks none.",
             START_NS: Start,
             END_NS: End,
             THREADS: Count =
@@ -61,7 +60,7 @@ table! {
                  that while another thread had already arrived; the minimum if several arrived last; null if the \
                  source has no wakeups.",
             SLOWEST_NS: Ns = "Time that all of the work takes a single thread at the speed of the slowest thread.",
-            SOURCE: Text = "`marked`, or `detected` from wakeups and waits; `name` is then the name of its threads.",
+            SOURCE: Word = "`marked`, or `detected` from wakeups and waits; `name` is then the name of its threads.",
             LAST_THREAD: Thread = "Key of the thread that arrived last.",
         }
     }

@@ -1,7 +1,6 @@
 //! The tables of the slowest frames and intervals, and their causes.
 
-use super::columns::{Count, End, Ns, Ratio, Start, Thread, Tid};
-use crate::Text;
+use super::columns::{Count, End, MarkName, Ns, Ratio, Start, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -24,19 +23,19 @@ table! {
         key: [RANK, CAUSE, CORE_TYPE, QUEUED_BEHIND],
         columns: {
             RANK: Count = "Rank of the frame; 1 is the slowest.",
-            NAME: Option<Text> = "Name of the mark, or the program of the frame log.",
+            NAME: Option<MarkName> = "Name of the mark, or the program of the frame log.",
             THREAD: Option<Thread>,
             START_NS: Start,
             END_NS: End,
             FRAME_NS: Ns = "Frame time; `time_ns` sums to it.",
             BUDGET_NS: Ns = "Budget of the frame.",
             OVER_NS: Ns = "`frame_ns` minus `budget_ns`.",
-            CAUSE: Text =
+            CAUSE: Word =
                 "State on the critical path. `running`. `running_sibling_busy`: running while its SMT sibling was \
                  busy. `ready`: another thread ran on the CPU of its run queue, or what ran there is unknown. \
                  `wakeup_latency`: ready while that CPU was idle. `throttled`: kept from running by its cgroup's CPU \
                  quota. `blocked`, `exited` or `unknown`.",
-            CORE_TYPE: Option<Text> = "Running: type of the cores; null if unknown.",
+            CORE_TYPE: Option<Word> = "Running: type of the cores; null if unknown.",
             QUEUED_BEHIND: Option<Thread> = "Ready: key of the thread that ran instead; null if unknown.",
             TIME_NS: Ns = "Time in this frame.",
             TYPICAL_NS: Ns = "Mean time in a typical frame; sums to the mean time of typical frames.",
@@ -63,13 +62,13 @@ table! {
               range count.",
         key: [KIND, SERIES, RANK, CAUSE, CORE_TYPE, PATH_THREAD, QUEUED_BEHIND],
         columns: {
-            KIND: Text = "`period`, `request` or `region`.",
+            KIND: Word = "`period`, `request` or `region`.",
             SERIES: Count = "Number of the thread or name; those of a kind with the most time in all come first.",
             RANK: Count = "Rank among those of the thread or name; 1 is the slowest.",
             THREAD: Option<Thread> =
                 "The periodic thread, the thread that answered the request, or the last one to arrive in the region.",
             TID: Option<Tid> = "Its TID; null for a region.",
-            NAME: Option<Text> = "Name of the region.",
+            NAME: Option<MarkName> = "Name of the region.",
             NUMBER: Count =
                 "Its number in its table, among those of the TID or name, from 1: `--range period:TID#NUMBER` or \
                  `region:NAME#NUMBER` selects it.",
@@ -80,8 +79,8 @@ table! {
                 "Time from `start_ns` until the thread was woken for the period, or was at work on the request; 0 for a region.",
             MEDIAN_NS: Ns = "Median of all of the thread or name; slightly more than it if there are very many different times.",
             OVER_NS: Ns = "`took_ns` minus `median_ns`.",
-            CAUSE: Text = "State on the critical path, as in the table `slow_frames`.",
-            CORE_TYPE: Option<Text> = "Running: type of the cores; null if unknown.",
+            CAUSE: Word = "State on the critical path, as in the table `slow_frames`.",
+            CORE_TYPE: Option<Word> = "Running: type of the cores; null if unknown.",
             PATH_THREAD: Option<Thread> = "The thread on the path; null if unknown.",
             QUEUED_BEHIND: Option<Thread> = "Ready: key of the thread that ran instead; null if unknown.",
             TIME_NS: Ns = "Time in this one.",

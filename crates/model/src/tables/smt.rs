@@ -1,7 +1,6 @@
 //! Tables of SMT siblings, core types and core placement.
 
-use super::columns::{CoreType, Count, Int, Ns, Ratio, Thread, Tid};
-use crate::Text;
+use super::columns::{CoreType, Count, Int, Ns, Ratio, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -15,7 +14,7 @@ table! {
         key: [FIRST_CPU],
         columns: {
             FIRST_CPU: Int = "The core, identified by its lowest CPU number.",
-            CPUS: Text = "CPUs of the core in the kernel's list format: 0,4 or 0-3.",
+            CPUS: Word = "CPUs of the core in the kernel's list format: 0,4 or 0-3.",
             CORE_TYPE: CoreType,
             SIBLINGS: Option<Count> =
                 "Number of CPUs of the core; null if not recorded: then each CPU counts as a core.",
@@ -53,7 +52,7 @@ table! {
             BUSY_SHARE: Option<Ratio> =
                 "Busy share of the CPUs' time: the utilisation if each CPU is counted as a core.",
             GAIN: Ratio = "Work of a core with all siblings busy, relative to one with a single busy sibling.",
-            GAIN_SOURCE: Text = "`measured` on this machine, or `assumed`: measured on others.",
+            GAIN_SOURCE: Word = "`measured` on this machine, or `assumed`: measured on others.",
             USED_NS: Ns = "Core time, weighted by the used share of the core's capacity; rounded.",
             USED_SHARE: Option<Ratio> = "`used_ns` as a share of `known_ns`.",
             HEADROOM_SHARE: Option<Ratio> = "The unused share of the capacity.",
@@ -121,7 +120,7 @@ table! {
             CORE_CLASS: Option<Int> =
                 "Class of cores; 0 is the slowest class of the machine; null: the burst ran on several.",
             CORE_TYPE: Option<CoreType>,
-            SIBLING: Option<Text> =
+            SIBLING: Option<Word> =
                 "State of the core's other CPUs for more than fifteen sixteenths of the burst. `idle`: all were idle. \
                  `busy`: at least one ran a thread. `unknown`: the state of one that may have run a thread is \
                  unknown. `none`: the core has one CPU, or no known siblings. Null: mixed.",

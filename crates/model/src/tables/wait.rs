@@ -1,7 +1,6 @@
 //! Tables of waiting: for a CPU, which threads ran instead, context-switch causes, and waits for other threads.
 
-use super::columns::{CoreType, Count, Int, Ns, Thread, Tid};
-use crate::Text;
+use super::columns::{CoreType, Count, Int, Ns, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -84,7 +83,7 @@ table! {
         columns: {
             THREAD: Thread,
             TID: Tid,
-            QUEUED_BEHIND: Text =
+            QUEUED_BEHIND: Word =
                 "What the thread was queued behind. `thread`: another thread ran on the CPU. `idle`: the CPU was idle \
                  or parked. `throttled`: its cgroup's CPU quota kept it from running, whatever ran there \
                  (`throttled_ns` of the table `ready_wait`; if throttling was not recorded, this time is in the other \
@@ -116,19 +115,19 @@ table! {
         columns: {
             THREAD: Thread,
             TID: Tid,
-            CAUSE: Text =
+            CAUSE: Word =
                 "`preempted`: the kernel took its CPU. `yielded`: it called sched_yield. `throttled`: its cgroup's \
                  CPU quota was used up. `gave_way`: a kernel thread, which no return to user mode can preempt. \
                  `woken_before_sleep`: it was about to wait. `blocked`, `exited`. `unknown`: not recorded, or contradicted by a \
                  later event; with the state letter R it was runnable, so it was preempted or yielded.",
-            STATE_LETTER: Option<Text> =
+            STATE_LETTER: Option<Word> =
                 "Blocked and exited: the kernel's state letter, if known. Unknown: R if it left its CPU in a runnable \
                  state.",
-            REASON: Option<Text> =
+            REASON: Option<Word> =
                 "Blocked: the system call that waits (read, futex) or page_fault, for a kernel thread the first \
                  function outside the scheduler. Recorded by corewise on x86-64 for programs, otherwise taken from \
                  callchains (`record --stacks`, `perf record -g`); null if neither shows it.",
-            NEXT: Option<Text> =
+            NEXT: Option<Word> =
                 "Runnable: which thread ran next on that CPU, by dynamic priority: `higher`, `equal` or `lower`, or \
                  `idle`; null if unknown.",
             PREEMPTOR: Option<Thread> =
@@ -159,8 +158,8 @@ table! {
             WAKER: Option<Thread> =
                 "Key of the thread that ended the wait; 0: an interrupt (device or timer); null if not recorded, or if \
                  the thread ran at the instant of its wakeup.",
-            STATE_LETTER: Option<Text> = "The kernel's state letter of the wait; null if unknown.",
-            REASON: Option<Text> =
+            STATE_LETTER: Option<Word> = "The kernel's state letter of the wait; null if unknown.",
+            REASON: Option<Word> =
                 "The system call that waits, or page_fault, for a kernel thread the first function outside the \
                  scheduler, as in the table `switch_causes`; null if unknown.",
             WAITS: Count = "Number of waits.",

@@ -62,13 +62,14 @@ def _escaped(text: object) -> str:
 class Column:
     """A column of a table.
 
-    ``name``; ``type`` (``int``, ``float``, ``text`` or ``bool``); ``unit`` (``ns``, ``count``, ... or empty); ``nullable``; ``doc``.
+    ``name``; ``type`` (``int``, ``float``, ``text`` or ``bool``); ``unit`` (``ns``, ``count``, ... or empty); ``nullable``; ``doc``;
+    ``shows``: what private data its values may have (``name``, ``path``, ``mark``, ``address``, ... or empty).
     """
 
-    __slots__ = ("doc", "name", "nullable", "type", "unit")
+    __slots__ = ("doc", "name", "nullable", "shows", "type", "unit")
 
-    def __init__(self, name: str, type: str, unit: str, nullable: bool, doc: str) -> None:
-        self.name, self.type, self.unit, self.nullable, self.doc = name, type, unit, nullable, doc
+    def __init__(self, name: str, type: str, unit: str, nullable: bool, doc: str, shows: str) -> None:
+        self.name, self.type, self.unit, self.nullable, self.doc, self.shows = name, type, unit, nullable, doc, shows
 
     def __repr__(self) -> str:
         unit = f", {self.unit}" if self.unit else ""

@@ -12,7 +12,7 @@ static DEF: TableDef = TableDef {
     key: &["a"],
     cols: &[
         Col::new("a_ns", Kind::Int, "ns", "A time."),
-        Col::new("b", Kind::Text, "", "A text.").or_null(),
+        Col::text("b", model::Shows::Nothing, "A text.").or_null(),
         Col::new("c", Kind::Float, "ratio", "A share.").or_null(),
         Col::new("d", Kind::Bool, "", "Whether.").or_null(),
     ],
