@@ -70,7 +70,7 @@ static TABLE: TableDef = TableDef {
 enum Status {
     Yes,
     No(String),
-    NotTried(String),
+    NotTried(Option<Untried>),
 }
 
 /// An event on a PMU.
@@ -91,7 +91,7 @@ impl Row {
         let (counted, why) = match &self.status {
             Status::Yes => (Value::Bool(true), Value::Null),
             Status::No(why) => (Value::Bool(false), text(why)),
-            Status::NotTried(why) => (Value::Null, text(why)),
+            Status::NotTried(why) => (Value::Null, text(&untried(why.as_ref()))),
         };
         let config = |attr: Attr| format!("{:#x} {:#x} {:#x}", attr.config, attr.config1, attr.config2);
         vec![
@@ -118,12 +118,12 @@ enum Trials {
 
 impl Trials {
     fn of(&self, attr: &Attr, cpu: Option<CpuId>) -> Status {
-        let (Self::Live, Some(cpu)) = (self, cpu) else { return Status::NotTried("not this machine".into()) };
+        let (Self::Live, Some(cpu)) = (self, cpu) else { return Status::NotTried(None) };
         match try_counters(&[*attr], cpu) {
             Ok(Trial::Fits) => Status::Yes,
             Ok(Trial::NotSupported) => Status::No("the kernel refuses it here".into()),
             Ok(Trial::TooMany) => Status::No("others use the counters that it needs".into()),
-            Err(why) => Status::NotTried(why.to_string()),
+            Err(why) => Status::NotTried(Some(why)),
         }
     }
 }
@@ -353,6 +353,11 @@ fn fit(pmu: &Pmu, machine: &Pmus) -> String {
     failed
 }
 
+/// Why an event was not tried.
+fn untried(why: Option<&Untried>) -> String {
+    why.map_or_else(|| "not this machine".to_owned(), Untried::to_string)
+}
+
 /// Returns what limits counting here, a sentence each.
 fn notes(machine: &Pmus, rows: &[Row]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -365,16 +370,15 @@ fn notes(machine: &Pmus, rows: &[Row]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let untried = rows.iter().find_map(|row| match &row.status {
-        Status::NotTried(why) => Some(why),
+    let not_tried = rows.iter().find_map(|row| match &row.status {
+        Status::NotTried(why) => Some(why.as_ref()),
         _ => None,
     });
-    if let Some(why) = untried {
+    if let Some(why) = not_tried {
         let level = machine.paranoid.map(|n| format!(" (kernel.perf_event_paranoid is {n})")).unwrap_or_default();
-        notes.push(format!(
-            "events that are not tried: {why}{}",
-            if why.contains("paranoid") { "" } else { level.as_str() }
-        ));
+        // The sentence about rights names the setting itself.
+        let level = if why == Some(&Untried::Rights) { "" } else { level.as_str() };
+        notes.push(format!("events that are not tried: {}{level}", untried(why)));
     }
     notes.extend(machine.notes.iter().cloned());
     notes

@@ -48,6 +48,11 @@ FINDINGS = [
 EXTRA = {"errors": ERRORS, "traces": TRACES, "findings": FINDINGS}
 
 
+def _about(doc: str, **facts: str) -> str:
+    """The comment of a column: its documentation, and what else is known of it."""
+    return doc + "".join(f" {name}: {value}." for name, value in facts.items() if value)
+
+
 class Definition:
     """A table by name: its columns (name, Spark's type, documentation), and the file of a trace folder that has it in row groups (``states``)."""
 
@@ -63,7 +68,7 @@ class Definition:
                 columns, self.large, self.states = _corewise.declared(name)
             except Error as why:
                 raise Error(f"{why}, and Spark reads {', '.join(EXTRA)} too") from None
-            own = [(of, TYPES[kind], f"{doc} Unit: {unit}." if unit else doc) for of, kind, unit, _, doc in columns]
+            own = [(of, TYPES[kind], _about(doc, Unit=unit, Shows=shows)) for of, kind, unit, _, doc, shows in columns]
         self.columns = [*own, *IDENTITY]
 
 
