@@ -10,7 +10,7 @@
 
 use crate::text::Lines;
 use crate::text::csv::{cells, decimal, is_empty, median, time};
-use crate::text::frames::{FRAMES_ALONE, FrameWriter, Parts, first_rows, lines, skip};
+use crate::text::frames::{FRAMES_ALONE, FrameWriter, Parts, first_rows, lines, not_read, skip};
 use ingest::{Anomaly, Facts, Fatal, Importer, Input, Ledger, Offer, Opened, Reach, Sniff, Stream};
 use model::{Batch, FramePart, MaybeNs, NameId, Ns, Pid, Present};
 
@@ -95,6 +95,8 @@ struct Head {
     fps: usize,
     frametime: Option<usize>,
     elapsed: usize,
+    /// The columns that are not read.
+    others: Vec<String>,
     /// The offset of the line of column names, and the offset of the rows.
     offset: usize,
     end: usize,
@@ -111,7 +113,12 @@ impl Head {
             cells(line.trim_ascii(), &mut names);
             let place = |name: &[u8]| names.iter().position(|n| *n == name);
             if let (Some(fps), Some(_), Some(elapsed)) = (place(b"fps"), place(b"cpu_load"), place(b"elapsed")) {
-                return Some(Self { about, fps, frametime: place(b"frametime"), elapsed, offset, end: at });
+                let frametime = place(b"frametime");
+                let is_other = |at: &usize| *at != fps && Some(*at) != frametime && *at != elapsed;
+                let others =
+                    (0..names.len()).filter(is_other).map(|at| String::from_utf8_lossy(names[at]).into_owned());
+                let others = others.collect();
+                return Some(Self { about, fps, frametime, elapsed, others, offset, end: at });
             }
             if before.first() == Some(&b"os".as_slice()) {
                 let entries = before.iter().zip(&names).filter(|(_, value)| !is_empty(value));
@@ -137,7 +144,12 @@ impl Head {
                 "There are no GPU and display times, so what limited a frame is unknown.",
             ]
             .map(str::to_owned)
-            .to_vec(),
+            .into_iter()
+            .chain(
+                (!self.others.is_empty())
+                    .then(|| not_read(&self.others.iter().map(String::as_str).collect::<Vec<_>>())),
+            )
+            .collect(),
             ..Facts::default()
         }
     }

@@ -24,6 +24,15 @@ pub(crate) fn lines<'a>(from: Input<'a>) -> Result<Lines<'a>, Fatal> {
     }
 }
 
+/// The maximum length of a list of columns, in characters.
+const MAX_NOT_READ: usize = 256;
+
+/// Says which columns of a log are not read.
+pub(crate) fn not_read(columns: &[&str]) -> String {
+    let names: String = columns.join(", ").chars().take(MAX_NOT_READ).collect();
+    format!("Columns of the log that are not read: {names}.")
+}
+
 /// The times of a frame, in the order of [`FramePart::ALL`].
 pub(crate) type Parts = [Option<Ns>; FramePart::ALL.len()];
 

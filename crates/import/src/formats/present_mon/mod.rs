@@ -24,7 +24,7 @@ mod rows;
 mod stream;
 
 use crate::text::csv::{cells, is_empty};
-use crate::text::frames::{FRAMES_ALONE, first_rows, lines, skip};
+use crate::text::frames::{FRAMES_ALONE, first_rows, lines, not_read, skip};
 pub(super) use columns::Columns;
 use columns::{Field, Unit};
 use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
@@ -165,9 +165,10 @@ fn facts(head: &Head, first: &[u8]) -> Facts {
         (Some(_), Some(_)) => "2.3 and later",
     };
     about.insert(0, ("written_by".to_owned(), format!("{program}, columns of PresentMon {version}")));
+    let mut lacks = lacks(columns);
     if !ocat && !columns.others.is_empty() {
         let names: Vec<&str> = columns.others.iter().take(MAX_ABOUT).map(|(name, _)| name.as_str()).collect();
-        about.push(("columns_not_read".to_owned(), shortened(&names.join(", "))));
+        lacks.push(not_read(&names));
     }
     let clock = match clock::unit(columns) {
         Some((Unit::Ticks, _)) => "QueryPerformanceCounter",
@@ -180,7 +181,7 @@ fn facts(head: &Head, first: &[u8]) -> Facts {
         has_waking: Some(false),
         has_wakeup: Some(false),
         about,
-        lacks: lacks(columns),
+        lacks,
         ..Facts::default()
     }
 }
