@@ -6,7 +6,7 @@
 //! read as rows of that log.
 //!
 //! - `TimeInSeconds` counts from the run's first frame. The file does not say what it is the time of: it was when Present
-//!   was called, and is when the CPU started the frame since CapFrameX uses PresentMon 2. [`Times`] tells how the other
+//!   was called, and is when the CPU started the frame since CapFrameX uses PresentMon 2. `Times` tells how the other
 //!   columns show it.
 //! - All values of a column that was not measured are zero.
 //! - Runs are placed one after another, since the time between them is not in the file.
