@@ -5,9 +5,11 @@
 //! facts about the machine, and for each run an array per column that CapFrameX keeps of PresentMon's log. The frames are
 //! read as rows of that log.
 //!
-//! - `TimeInSeconds` counts from the run's first frame. The file does not say what it is the time of: it was when Present
-//!   was called, and is when the CPU started the frame since CapFrameX uses PresentMon 2. `Times` tells how the other
-//!   columns show it.
+//! - The file does not say what its columns count from. A row is from one call of Present to the next, or, in some captures
+//!   that CapFrameX made with PresentMon 2, from one start of a frame by the CPU to the next (`of_starts`).
+//!   `TimeInSeconds` is when Present was called, when the row began or when the CPU started the frame; CapFrameX makes it
+//!   anew for captures of several runs and for cut ones (`NormalizeStartTimesOfSessionRuns`). The columns that agree with
+//!   each other show which of these it is.
 //! - All values of a column that was not measured are zero.
 //! - Runs are placed one after another, since the time between them is not in the file.
 //!
@@ -151,15 +153,15 @@ impl Run<'_> {
 /// What the column `TimeInSeconds` is the time of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Times {
-    /// Present was called: it advances by the row's `MsBetweenPresents`.
-    Presents,
-    /// The CPU started the frame, and Present was called `CpuActive` later: their sum advances by the row's
-    /// `MsBetweenPresents`.
-    StartsBeforePresents,
-    /// The CPU started the frame, and `MsBetweenPresents` is the frame time: the time advances by that of the row before.
-    Starts,
-    /// Unknown: the times of presents are sums of `MsBetweenPresents`, as CapFrameX computes them in this case.
-    Sums,
+    /// The end of the row, at which Present was called or the next frame was started: it advances by the row's time.
+    End,
+    /// The begin of the row: it advances by the time of the row before.
+    Begin,
+    /// The CPU started the frame, and Present was called `CpuActive` later, at the end of the row: their sum advances by
+    /// the row's time.
+    StartBeforePresent,
+    /// Unknown: times are sums of those of the rows, as CapFrameX computes them.
+    Unknown,
 }
 
 /// Where a value is in the text; empty if there is none.
@@ -221,12 +223,18 @@ impl Rows {
         measured: [Vec<Place>; 6],
         program: Option<&str>,
     ) {
-        let busy = &measured[MEASURED.len() - 1];
-        let times = self.times(&time, &between, busy);
-        let (time_name, between_name) = match times {
-            Times::Presents | Times::Sums => ("TimeInSeconds", "MsBetweenPresents"),
-            Times::StartsBeforePresents => ("CPUStartTimeInSeconds", "MsBetweenPresents"),
-            Times::Starts => ("CPUStartTimeInSeconds", "FrameTime"),
+        let [_, display_change, _, until_displayed, _, busy] = &measured;
+        let of_starts = self.of_starts(&between, [display_change, until_displayed]);
+        let times = self.times(of_starts, &time, &between, busy);
+        let has_calls = !of_starts || busy.iter().any(|place| self.number(*place).is_some_and(|ms| ms != 0.0));
+        if !has_calls {
+            let what = "When Present was called is not in the capture, so what limited a frame is unknown.";
+            self.warnings.push(what.to_owned());
+        }
+        let (time_name, between_name) = match (of_starts, times) {
+            (true, _) => ("CPUStartTimeInSeconds", "FrameTime"),
+            (false, Times::StartBeforePresent) => ("CPUStartTimeInSeconds", "MsBetweenPresents"),
+            (false, _) => ("TimeInSeconds", "MsBetweenPresents"),
         };
         let program = self.add(program.unwrap_or_default());
         let [no, yes] = ["0", "1"].map(|word| self.add(word));
@@ -244,58 +252,87 @@ impl Rows {
             (dropped.iter().map(of_word).collect(), mode.iter().map(of_number).collect());
         let is_measured = |column: &[Place]| column.iter().any(|place| self.number(*place).is_some_and(|v| v != 0.0));
         let measured = MEASURED.iter().zip(measured).filter(|(_, column)| is_measured(column));
-        let measured: Vec<_> = measured
-            .map(|([_, name, name_2], column)| (if times == Times::Starts { *name_2 } else { *name }, column))
-            .collect();
-        let time = if times == Times::Sums { self.sums(&between) } else { time };
+        let measured: Vec<_> =
+            measured.map(|([_, name, name_2], column)| (if of_starts { *name_2 } else { *name }, column)).collect();
+        // PresentMon's columns have the end of a row of presents, and the begin of a row of starts.
+        let time = match (of_starts, times) {
+            (false, Times::Begin) => self.moved(&time, &between, 1.0),
+            (true, Times::End) => self.moved(&time, &between, -1.0),
+            (_, Times::Unknown) => self.sums(&between, of_starts),
+            _ => time,
+        };
         let recorded = [("Dropped", dropped), ("PresentMode", mode)];
         let recorded = recorded.into_iter().filter(|(_, column)| column.iter().any(|(from, to)| from < to));
         self.columns = vec![("Application", vec![program; self.count]), (time_name, time), (between_name, between)];
         self.columns.extend(recorded.chain(measured));
-        if times == Times::StartsBeforePresents {
+        if times == Times::StartBeforePresent {
             let lengths = self.lengths();
             self.columns.push(("FrameTime", lengths));
         }
     }
 
-    /// Determines what the times are of: that with which the other columns agree best.
-    fn times(&mut self, time: &[Place], between: &[Place], busy: &[Place]) -> Times {
-        let difference = |of: &dyn Fn(usize) -> Option<f64>| {
-            let inside = (1..self.count).filter(|row| self.starts.binary_search(row).is_err());
-            median(inside.filter_map(of).map(f64::abs).collect()).unwrap_or(f64::INFINITY)
+    /// Returns the typical size of a difference that should be 0, over the rows for which all is known.
+    fn difference(&self, of: impl Fn(usize) -> Option<f64>) -> f64 {
+        let inside = (1..self.count).filter(|row| self.starts.binary_search(row).is_err());
+        median(inside.filter_map(of).map(f64::abs).collect()).unwrap_or(f64::INFINITY)
+    }
+
+    /// Whether rows are from one start of a frame to the next: then a frame is shown until the next one, instead of since
+    /// the one before.
+    fn of_starts(&self, between: &[Place], [change, until]: [&Vec<Place>; 2]) -> bool {
+        let at = |column: &[Place], row: usize| self.number(*column.get(row)?);
+        // The display times of a frame that was not shown are 0.
+        let shown = |column: &[Place], row: usize| at(column, row).filter(|ms| *ms != 0.0);
+        let is_last = |row: usize| row + 1 == self.count || self.starts.binary_search(&(row + 1)).is_ok();
+        let of_presents =
+            |row: usize| Some(at(between, row)? + shown(until, row)? - shown(until, row - 1)? - shown(change, row)?);
+        let of_starts = |row: usize| {
+            let next = Some(row + 1).filter(|_| !is_last(row))?;
+            Some(at(between, row)? + shown(until, next)? - shown(until, row)? - shown(change, row)?)
         };
+        self.difference(of_starts) < self.difference(of_presents)
+    }
+
+    /// Determines what the times are of: that with which the other columns agree best.
+    fn times(&mut self, of_starts: bool, time: &[Place], between: &[Place], busy: &[Place]) -> Times {
         let at = |column: &[Place], row: usize| self.number(*column.get(row)?);
         let step = |row: usize| Some((at(time, row)? - at(time, row - 1)?) * 1e3);
         let of_calls = |row: usize| Some(step(row)? + at(busy, row)? - at(busy, row - 1)? - at(between, row)?);
-        let found = [
-            (Times::Presents, difference(&|row| Some(step(row)? - at(between, row)?))),
-            (Times::StartsBeforePresents, difference(&of_calls)),
-            (Times::Starts, difference(&|row| Some(step(row)? - at(between, row - 1)?))),
-        ];
-        // Of equal ones the first: without CpuActive, the second is the first.
-        let best = found.into_iter().reduce(|best, next| if next.1 < best.1 { next } else { best });
+        let end = (Times::End, self.difference(|row| Some(step(row)? - at(between, row)?)));
+        let begin = (Times::Begin, self.difference(|row| Some(step(row)? - at(between, row - 1)?)));
+        let call = (Times::StartBeforePresent, if of_starts { f64::INFINITY } else { self.difference(of_calls) });
+        // Of equal ones the first: without CpuActive, the call is the end.
+        let first = if of_starts { [begin, end, call] } else { [end, begin, call] };
+        let best = first.into_iter().reduce(|best, next| if next.1 < best.1 { next } else { best });
         match best {
             Some((times, difference)) if difference <= AGREES_MS => times,
-            _ if self.count <= self.starts.len() => Times::Presents,
+            _ if self.count <= self.starts.len() => first[0].0,
             _ => {
                 let what =
                     "TimeInSeconds agrees with no other column, so the times of frames are sums of MsBetweenPresents.";
                 self.warnings.push(what.to_owned());
-                Times::Sums
+                Times::Unknown
             }
         }
     }
 
-    /// Returns the sums of the times between presents, from the first present of each run.
-    fn sums(&mut self, between: &[Place]) -> Vec<Place> {
-        let mut sum = 0.0;
-        let sums: Vec<String> = (0..self.count)
-            .map(|row| {
-                let is_first = self.starts.binary_search(&row).is_ok();
-                sum = if is_first { 0.0 } else { sum + self.number(between[row]).unwrap_or_default() };
-                format!("{:.7}", sum / 1e3)
-            })
-            .collect();
+    /// Returns the times, each moved by a multiple of the row's own time.
+    fn moved(&mut self, time: &[Place], between: &[Place], rows: f64) -> Vec<Place> {
+        let moved = |(time, between): (&Place, &Place)| Some(self.number(*time)? + rows * self.number(*between)? / 1e3);
+        let moved: Vec<Option<f64>> = time.iter().zip(between).map(moved).collect();
+        moved.iter().map(|time| time.map_or((0, 0), |seconds| self.add(&format!("{seconds:.9}")))).collect()
+    }
+
+    /// Returns the sums of the rows' times, from the first present or the first start of each run.
+    fn sums(&mut self, between: &[Place], of_starts: bool) -> Vec<Place> {
+        let (mut sum, mut sums) = (0.0, Vec::with_capacity(self.count));
+        for (row, ms) in between.iter().enumerate() {
+            let (is_first, ms) = (self.starts.binary_search(&row).is_ok(), self.number(*ms).unwrap_or_default());
+            let begin = if is_first { 0.0 } else { sum };
+            let end = if is_first && !of_starts { 0.0 } else { begin + ms };
+            sums.push(format!("{:.7}", if of_starts { begin } else { end } / 1e3));
+            sum = end;
+        }
         sums.iter().map(|sum| self.add(sum)).collect()
     }
 
@@ -404,6 +441,7 @@ impl Stream for Frames {
             if let Ok(row) = &mut read {
                 if self.next > 0 && self.rows.starts.binary_search(&self.next).is_ok() {
                     self.shift = self.end - row.begin;
+                    self.writer.start_anew();
                 }
                 row.begin = row.begin + self.shift;
                 row.present = row.present.map(|at| at + self.shift);

@@ -66,6 +66,11 @@ impl RowWriter {
         self.frames.frame(row.begin, present, &row.parts, offset, out);
     }
 
+    /// Starts a part of the log in which no frame follows one before.
+    pub(in crate::formats) fn start_anew(&mut self) {
+        self.checks = Checks::default();
+    }
+
     /// The time before which no more events will come, if rows are in the usual order.
     pub(in crate::formats) fn until(&self) -> Ns {
         self.frames.until()
