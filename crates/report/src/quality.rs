@@ -90,7 +90,7 @@ pub fn trust(session: &Session, is_of_samples: bool) -> String {
         () if s.losses > 0 || s.lossy_ns > 0 || s.anomalies.iter().any(|t| t.lost) => "incomplete".to_owned(),
         () if s.anomalies.iter().any(|t| t.not_understood) => "not understood in part".to_owned(),
         () if unknown > 0 && !is_of_samples => format!("{} of CPU time unknown", percent(unknown, whole)),
-        () if s.threads == 0 && s.cpus == 0 => "nothing of any thread or CPU".to_owned(),
+        () if s.threads == 0 && s.cpus == 0 => "no event of any thread or CPU".to_owned(),
         () => COMPLETE.to_owned(),
     };
     let consistent = if s.laws_hold() { "" } else { ", INCONSISTENT" };

@@ -36,8 +36,8 @@ impl Thread {
         if self.instance > 0 { format!("{}:{}", self.tid, self.instance) } else { self.tid.to_string() }
     }
 
-    /// Whether the recording shows how threads left their CPUs; without it, all switch-outs are counted as voluntary.
-    pub fn has_kinds_of_leaves(&self) -> bool {
+    /// Whether the recording shows why threads left their CPUs. Without it, all switch-outs are counted as voluntary.
+    pub fn has_switch_out_reasons(&self) -> bool {
         self.voluntary == 0 || self.involuntary > 0 || self.ready > 0 || self.blocked > 0 || self.exited > 0
     }
 

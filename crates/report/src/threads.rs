@@ -74,19 +74,19 @@ impl Columns {
     fn of(session: &Session, group: &Group) -> Self {
         let ready_known = session.summary().ready_known;
         let [ready, blocked, max_ready] = heads(ready_known);
-        let has_kinds = group.all.has_kinds_of_leaves();
+        let has_reasons = group.all.has_switch_out_reasons();
         let all: [(&'static str, u8, bool, Cell); 13] = [
             ("running ms", 0, true, |t, _| ms(t.running)),
             ("% wall", 3, true, |t, span| share(t.running, span)),
             (ready, 0, ready_known || group.all.ready > 0, |t, _| ms(t.ready)),
-            (blocked, 1, has_kinds, |t, _| ms(t.blocked)),
+            (blocked, 1, has_reasons, |t, _| ms(t.blocked)),
             ("unknown ms", 0, group.all.unknown > 0, |t, _| ms(t.unknown)),
             ("inferred ms", 0, group.all.inferred > 0, |t, _| ms(t.inferred)),
             ("exited ms", 9, group.all.exited > 0, |t, _| ms(t.exited)),
             (max_ready, 2, ready_known || group.all.ready > 0, |t, _| ms(t.max_ready)),
-            ("invol.", 4, has_kinds, |t, _| grouped(t.involuntary)),
-            ("volunt.", 4, has_kinds, |t, _| grouped(t.voluntary)),
-            ("switch-outs", 4, !has_kinds, |t, _| grouped(t.voluntary)),
+            ("invol.", 4, has_reasons, |t, _| grouped(t.involuntary)),
+            ("volunt.", 4, has_reasons, |t, _| grouped(t.voluntary)),
+            ("switch-outs", 4, !has_reasons, |t, _| grouped(t.voluntary)),
             ("migr.", 4, true, |t, _| grouped(t.migrations)),
             ("stolen ms", 5, group.all.stolen.is_some_and(|s| s > 0), |t, _| {
                 t.stolen.map_or_else(|| "-".to_owned(), ms)

@@ -3,8 +3,7 @@
 use super::{Matrix, Side, Spread};
 use crate::show::words::clean;
 use model::words::{plural, share_of};
-use page::Tone;
-use page::{Bar, Bars, Column, Page, push, terminal, web_page};
+use page::{Bar, Bars, Column, Page, Tone, push, terminal, web_page};
 use std::collections::BTreeSet;
 
 /// Idle states of printed tables, in reference cycles.

@@ -49,7 +49,7 @@ fn frames_of_a_phone_are_found_and_explained() {
     assert_eq!(frames, [("running".to_owned(), 9_000_000, 9_000_000)]);
 }
 
-/// Asynchronous stretches are operations: their number says nothing about threads, and nobody waits for the last one.
+/// Asynchronous stretches are operations: their number says nothing about threads, and no thread waits for the last one.
 #[test]
 fn asynchronous_marks_are_no_parallel_region() {
     const ANIMATIONS: &str = "\

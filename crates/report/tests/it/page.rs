@@ -103,7 +103,10 @@ fn only_the_pages_own_style_is_allowed() {
     assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
     let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
     let hash = BASE64_STANDARD.encode(Sha256::digest(style.as_bytes()));
-    assert!(policy.contains(&format!("style-src 'sha256-{hash}'")), "STYLE_HASH of html/mod.rs must be {hash}");
+    assert!(
+        policy.contains(&format!("style-src 'sha256-{hash}'")),
+        "STYLE of page/src/html/document.rs must have {hash}"
+    );
 }
 
 /// Threads that were sampled in functions, on two types of cores.
@@ -155,7 +158,10 @@ fn only_a_page_with_a_flame_graph_has_a_script_and_only_its_own() {
     let hash = BASE64_STANDARD.encode(Sha256::digest(words(script).as_bytes()));
     let policy = document.descendants().find(|n| n.attribute("http-equiv") == Some("Content-Security-Policy")).unwrap();
     let policy = policy.attribute("content").unwrap();
-    assert!(policy.contains(&format!("script-src 'sha256-{hash}';")), "SCRIPT_HASH of html/mod.rs must be {hash}");
+    assert!(
+        policy.contains(&format!("script-src 'sha256-{hash}';")),
+        "SCRIPT of page/src/html/mod.rs must have {hash}"
+    );
     assert!(!policy.contains("unsafe"), "{policy}");
     let other = self::page(&support::drawn(TRACE, |_, _| ()));
     assert!(!other.contains("script"), "a script without a flame graph");

@@ -17,7 +17,7 @@ const MAX_MARK: usize = 4096;
 
 /// The kernel prints events in order of time, but for the differences between the clocks of CPUs.
 const MAX_BACK: Ns = Ns(1_000_000);
-const BACK: &str = "a line is earlier than the one before it: the text is of excerpts or of several traces, so what lies between them is not in it";
+const BACK: &str = "a line is earlier than the one before it: the text consists of excerpts or of several traces, and what lies between them is missing";
 
 /// The events of a text.
 pub(super) struct TextStream<'a> {

@@ -228,7 +228,7 @@ fn facts(
     if traces().next().is_some() {
         let names: Vec<&str> = traces().map(|attr| attr.name.as_str()).collect();
         lacks.push(format!(
-            "{} is a trace of the hardware, which corewise does not decode: `perf script --itrace` does.",
+            "corewise does not decode traces of the hardware ({}): `perf script --itrace` does.",
             names.join(", ")
         ));
     }

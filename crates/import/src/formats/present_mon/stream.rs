@@ -52,7 +52,7 @@ impl RowWriter {
             }
         };
         if row.unreadable > 0 {
-            bad.anomaly("a cell has no number, or one that is no time of a frame", offset, Anomaly::Warning);
+            bad.anomaly("a cell has no number, or a number that cannot be a time", offset, Anomaly::Warning);
         }
         self.checks.row(&row, offset, bad);
         let present = Present {
