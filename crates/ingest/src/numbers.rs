@@ -1,7 +1,7 @@
 //! Renumbers texts and callchains, which events reference by id. Each stream has its own ids; the recording has one id for each text
 //! and callchain, from whichever stream. With a single stream, its ids are used unchanged.
 
-use model::{Batch, Event, EventKind, NameId, StackFrame, StackId};
+use model::{Batch, Event, NameId, StackFrame, StackId};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
@@ -72,40 +72,6 @@ fn renumber_frame(frame: &mut StackFrame, names: &[u32]) {
 }
 
 fn renumber(event: &mut Event, own: &OwnNumbers) {
-    let name = |id: &mut NameId| rename(id, &own.names);
-    match &mut event.what {
-        EventKind::Switch(s) => {
-            name(&mut s.prev_name);
-            name(&mut s.next_name);
-            s.stack = StackId(own.stacks.get(s.stack.0 as usize).copied().unwrap_or(0));
-        }
-        EventKind::CpuSample { stack, name: n, .. } => {
-            name(n);
-            stack.0 = own.stacks.get(stack.0 as usize).copied().unwrap_or(0);
-        }
-        EventKind::Wake(w) => name(&mut w.name),
-        EventKind::Count { event: n, .. } | EventKind::CountAtMark { event: n, .. } => name(n),
-        EventKind::Fork { name: n, .. } | EventKind::Name { name: n, .. } | EventKind::Irq { name: n, .. } => name(n),
-        EventKind::Exec { file: n, .. } | EventKind::Affinity { cpus: n, .. } | EventKind::Cgroup { path: n, .. } => {
-            name(n)
-        }
-        EventKind::CgroupLimits { path, cpus, .. } => {
-            name(path);
-            name(cpus);
-        }
-        EventKind::Snapshot(entry) => name(&mut entry.name),
-        EventKind::Mark(mark) => name(&mut mark.name),
-        EventKind::Value { name: n, .. } => name(n),
-        EventKind::EnergyDomain(of) => {
-            [&mut of.domain, &mut of.part, &mut of.parent, &mut of.same_as, &mut of.source].into_iter().for_each(name);
-        }
-        EventKind::Energy(used) => [&mut used.domain, &mut used.unknown].into_iter().for_each(name),
-        EventKind::Temperature(read) => name(&mut read.zone),
-        EventKind::Frame(frame) => name(&mut frame.layer),
-        EventKind::Present(present) => {
-            name(&mut present.application);
-            name(&mut present.mode);
-        }
-        _ => {}
-    }
+    let mut stack = |id: &mut StackId| id.0 = own.stacks.get(id.0 as usize).copied().unwrap_or(0);
+    event.what.ids(&mut |id| rename(id, &own.names), &mut stack);
 }

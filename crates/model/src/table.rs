@@ -38,6 +38,12 @@ pub enum Shows {
 }
 
 impl Shows {
+    /// Whether an export leaves it out with `--redact`.
+    #[must_use]
+    pub const fn is_redacted(self) -> bool {
+        matches!(self, Self::Path | Self::CommandLine | Self::Host)
+    }
+
     /// The word for it, for documentation; empty if nothing private is shown.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -5,7 +5,6 @@
 
 use crate::error::Error;
 use crate::read::{Codes, Reader};
-use crate::sheet::Store;
 use crate::values::NO_WORD;
 use crate::words;
 use arrow_array::cast::AsArray as _;
@@ -14,7 +13,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, Int64Array, Re
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::FilterBuilder;
-use model::{Kind, TableDef};
+use model::{Kind, Storage, TableDef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
 use std::collections::HashMap;
@@ -67,7 +66,7 @@ pub(crate) struct Layout(ArrowReaderMetadata);
 /// The columns of a row group as they are decoded: 32- and 64-bit numbers, and words as numbers of a dictionary.
 pub(crate) struct Decoded {
     rows: usize,
-    columns: Vec<(ArrayRef, Store)>,
+    columns: Vec<(ArrayRef, Storage)>,
 }
 
 impl Reader {
@@ -165,7 +164,7 @@ impl Decoded {
                 return Ok(Arc::new(narrow.unary::<_, Int64Type>(i64::from)) as ArrayRef);
             }
             match (column.as_dictionary_opt::<Int32Type>(), store) {
-                (Some(column), Store::Word(word)) => words_of(column, word, false_yields == Some(at), reader),
+                (Some(column), Storage::Word(word)) => words_of(column, word, false_yields == Some(at), reader),
                 // A column of another type is refused below.
                 _ => Ok(column),
             }

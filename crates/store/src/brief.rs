@@ -4,8 +4,7 @@ use crate::error::Error;
 use crate::folder::{Folder, stored_columns};
 use crate::states_out::THREAD_STORES;
 use crate::values::Values;
-use crate::words as w;
-use model::{Ns, Span, ThreadKey, ThreadState, tables};
+use model::{Coded, Ns, Span, ThreadKey, ThreadState, tables};
 
 /// A stretch of a thread, reduced to what a timeline draws.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +46,7 @@ fn rows(rows: usize, cols: &[Values]) -> Option<Vec<BriefStretch>> {
         Some(BriefStretch {
             thread: ThreadKey(*thread.get(i)?),
             span: Span { start: Ns(*start.get(i)?), end: Ns(*end.get(i)?) },
-            state: w::thread_state(*state.get(i)?)?,
+            state: ThreadState::of_code(*state.get(i)?)?,
             cpu: cpu.get(i).filter(|c| **c != i32::MIN).map_or(-1, |c| i64::from(*c)),
         })
     };

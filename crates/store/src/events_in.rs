@@ -1,15 +1,14 @@
 //! Reads the stored events in the merged order, to run an analysis again.
 
 use crate::error::Error;
-use crate::event_tables::{self, EventTableId, STACK_STORES, STACKS, TABLES, origin};
+use crate::event_tables::{self, STACK_STORES, origin};
 use crate::folder::Folder;
 use crate::read::{Reader, Texts};
 use crate::sheet::{Column, columns};
 use crate::values::{NO_WORD, Values};
-use crate::words::{self as w, ThreadNote};
 use model::{
-    CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, StackFrame, StackId, Stacks, Switch, Tid,
-    Wake,
+    Coded, CpuId, Event, EventKind, EventTableId, MaybeNs, NameId, Ns, Pid, Prio, STACKS, SnapshotEntry, SnapshotState,
+    StackFrame, StackId, Stacks, Switch, SwitchOut, ThreadNote, Tid, Wake, WakeKind,
 };
 use rustc_hash::FxHashMap;
 
@@ -21,7 +20,7 @@ const BATCH: usize = 4096;
 
 /// The reading position in the file of one kind of event.
 pub(crate) struct Cursor {
-    kind: usize,
+    kind: EventTableId,
     reader: Reader,
     /// The number of its columns without the place in the source. Earlier versions have fewer.
     own: usize,
@@ -71,14 +70,23 @@ impl Cursor {
         }
     }
 
-    pub(crate) fn word(&self, at: usize) -> u8 {
+    /// Returns the code of a word.
+    pub(crate) fn code(&self, at: usize) -> u8 {
         match self.cols.get(at) {
             Some(Values::Word(v, _)) => v.get(self.row).copied().unwrap_or(NO_WORD),
             _ => NO_WORD,
         }
     }
 
-    pub(crate) fn float(&self, at: usize) -> f64 {
+    /// Returns a number of 32 or 64 bits; `None` is null.
+    pub(crate) fn number_at(&self, at: usize) -> Option<i64> {
+        match self.cols.get(at) {
+            Some(Values::Int(_)) => Some(self.int(at)).filter(|v| *v != i32::MIN).map(i64::from),
+            _ => Some(self.long(at)).filter(|v| *v != i64::MIN),
+        }
+    }
+
+    pub(crate) fn float_at(&self, at: usize) -> f64 {
         match self.cols.get(at) {
             Some(Values::Float(v)) => v.get(self.row).copied().flatten().unwrap_or(f64::NAN),
             _ => f64::NAN,
@@ -145,10 +153,10 @@ impl Folder {
         let chains = self.manifest().files.contains_key("events/stack.parquet");
         let named = self.manifest().facts.sampled.is_some();
         let wanted = |kind| match kind {
-            kind if kind == EventTableId::Wake as usize => wakes,
-            kind if kind == EventTableId::Switch as usize => chains,
-            kind if kind == EventTableId::Thread as usize => named,
-            kind => kind != EventTableId::Charge as usize,
+            EventTableId::Wake => wakes,
+            EventTableId::Switch => chains,
+            EventTableId::Thread => named,
+            kind => kind != EventTableId::Charge,
         };
         self.merged(|kind| wanted(kind).then_some(Ns::MIN), each)
     }
@@ -163,11 +171,10 @@ impl Folder {
         from: Ns,
         mut each: impl FnMut(&[Event]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let of_state =
-            [EventTableId::Frequency, EventTableId::Parking, EventTableId::Throttle].map(|kind| kind as usize);
         let wanted = |kind| match kind {
-            kind if kind == EventTableId::Migrate as usize => Some(from),
-            kind => of_state.contains(&kind).then_some(Ns::MIN),
+            EventTableId::Migrate => Some(from),
+            EventTableId::Frequency | EventTableId::Parking | EventTableId::Throttle => Some(Ns::MIN),
+            _ => None,
         };
         self.merged(wanted, |events, _| each(events))
     }
@@ -175,23 +182,23 @@ impl Folder {
     /// Passes the events of the requested kinds in the merged order. `wanted` returns the time from which to read a kind.
     fn merged<E: From<Error>>(
         &self,
-        wanted: impl Fn(usize) -> Option<Ns>,
+        wanted: impl Fn(EventTableId) -> Option<Ns>,
         mut each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut texts = Texts::default();
         let imported = self.manifest().sources.iter().any(|s| s.hash.is_some());
         let mut cursors = Vec::new();
-        for (kind, table, from) in TABLES.iter().enumerate().filter_map(|(kind, t)| Some((kind, t, wanted(kind)?))) {
+        for (kind, from) in EventTableId::ALL.iter().filter_map(|kind| Some((*kind, wanted(*kind)?))) {
+            let table = kind.table();
             let name = format!("events/{}.parquet", table.def.name);
             let open = |own: usize| {
-                let cols = table.def.cols.iter().zip(table.stores).take(own);
-                let all = cols.map(|(c, s)| Column { col: *c, store: *s }).chain(imported.then_some(origin(1)[1]));
+                let all = event_tables::columns(table).take(own).chain(imported.then_some(origin(1)[1]));
                 self.reader(&name, &all.collect::<Vec<Column>>())
             };
-            let mut own = table.columns_in(1);
+            let mut own = event_tables::width_in(table, 1);
             let Some(mut reader) = open(own)? else { continue };
             let version = reader.about("corewise.version").and_then(|version| version.parse().ok());
-            let known = table.columns_in(version.unwrap_or(1));
+            let known = event_tables::width_in(table, version.unwrap_or(1));
             if known > own
                 && let Some(all) = open(known)?
             {
@@ -206,7 +213,7 @@ impl Folder {
         let mut history = ThreadHistory { names_samples, ..ThreadHistory::default() };
         let mut out: Vec<Event> = Vec::with_capacity(BATCH);
         // Rows of `thread` come before the event of the same number, since they may have its thread's name.
-        let thread_first = |c: &Cursor| c.kind != EventTableId::Thread as usize;
+        let thread_first = |c: &Cursor| c.kind != EventTableId::Thread;
         while let Some(at) = (0..cursors.len())
             .filter_map(|i| Some((cursors[i].event?, thread_first(&cursors[i]), i)))
             .min()
@@ -289,21 +296,21 @@ impl ThreadHistory {
         let origin = c.long(c.own);
         let offset = if origin == i64::MIN { 0 } else { origin as u64 };
         let what = match c.kind {
-            k if k == EventTableId::Switch as usize => self.switch(c)?,
-            k if k == EventTableId::Thread as usize => match self.note(c)? {
+            EventTableId::Switch => self.switch(c)?,
+            EventTableId::Thread => match self.note(c)? {
                 Some(what) => what,
                 None => return Some(None),
             },
-            k if k == EventTableId::Wake as usize => EventKind::Wake(Wake {
+            EventTableId::Wake => EventKind::Wake(Wake {
                 tid: c.tid(3),
                 name: self.name(c.tid(3)),
-                kind: w::wake_kind(c.word(4))?,
+                kind: WakeKind::of_code(c.code(4))?,
                 target: c.cpu(5),
                 waker: c.tid(6),
                 prio: c.prio(7),
                 stamp: if c.long(8) == i64::MIN { at } else { Ns(c.long(8)) },
             }),
-            k => match event_tables::read(k, c)? {
+            table => match EventKind::read_cells(table, &mut &*c)? {
                 EventKind::CpuSample { tid, stack, core, .. } if self.names_samples => {
                     EventKind::CpuSample { tid, stack, name: self.name(tid), core }
                 }
@@ -337,8 +344,8 @@ impl ThreadHistory {
             prev_state: c.int(5) as u32,
             prev_prio: Prio::from_word(c.int(8) as i16),
             next_prio: Prio::from_word(c.int(9) as i16),
-            out: w::switch_out(c.word(7))?,
-            state_letter: c.word(6),
+            out: SwitchOut::of_code(c.code(7))?,
+            state_letter: c.code(6),
             prev_exec: MaybeNs::from_word(prev_exec),
         }))
     }
@@ -346,7 +353,7 @@ impl ThreadHistory {
     #[allow(clippy::option_option)]
     fn note(&mut self, c: &Cursor) -> Option<Option<EventKind>> {
         let (tid, pid, name) = (c.tid(3), c.pid(5), c.name(7));
-        let note = w::thread_note(c.word(4))?;
+        let note = ThreadNote::of_code(c.code(4))?;
         if name != NameId::NONE && note != ThreadNote::Exec {
             self.names.insert(tid.0, name);
         }
@@ -364,8 +371,8 @@ impl ThreadHistory {
                 tid,
                 pid,
                 name,
-                state: w::seen_state(c.word(8))?,
-                state_letter: c.word(9),
+                state: SnapshotState::of_code(c.code(8))?,
+                state_letter: c.code(9),
                 cpu: CpuId(c.int(10) as u32),
                 exec: MaybeNs::from_word(c.long(11)),
             }),

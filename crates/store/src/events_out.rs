@@ -6,18 +6,19 @@
 
 use crate::encoder::Encoder;
 use crate::error::Error;
-use crate::event_tables::{self, EventTableId, STACK_STORES, STACKS, TABLES, origin};
+use crate::event_tables::{self, Cells, NONE, STACK_STORES, origin};
 use crate::named::Named;
 use crate::sheet::{Disk, Done, Sheet, columns};
 use crate::states_out::{GROUP_NS, GROUP_ROWS, MIN_GROUP_ROWS, ROWS_AT_ONCE};
 use crate::values::{NO_WORD, Values};
-use crate::words::{self as w, ThreadNote};
+use crate::words as w;
 use crate::writer::PART_SHIFT;
-use model::{Event, EventKind, MaybeNs, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake};
+use model::{
+    Coded, Event, EventKind, EventTableId, MaybeNs, NameId, Ns, Pid, STACKS, StackFrame, StackId, Switch, ThreadNote,
+    Tid, Wake,
+};
 use rustc_hash::FxHashMap;
 use safefs::Dir;
-
-const NONE: i32 = i32::MIN;
 
 /// The last recorded name and runtime of a TID.
 #[derive(Clone, Copy)]
@@ -114,8 +115,8 @@ impl EventSheets {
         Self {
             folder,
             sources,
-            sheets: TABLES.iter().map(|_| None).collect(),
-            picks: TABLES.iter().map(|_| Vec::new()).collect(),
+            sheets: EventTableId::ALL.iter().map(|_| None).collect(),
+            picks: EventTableId::ALL.iter().map(|_| Vec::new()).collect(),
             notes: Vec::new(),
             switches: Vec::new(),
             execs: Vec::new(),
@@ -179,12 +180,12 @@ impl EventSheets {
         if let Some(pick) = self.picks.get_mut(EventTableId::Thread as usize) {
             pick.extend(self.notes.iter().map(|n| n.event));
         }
-        for kind in 0..TABLES.len() {
-            let picks = std::mem::take(&mut self.picks[kind]);
+        for table in EventTableId::ALL {
+            let picks = std::mem::take(&mut self.picks[*table as usize]);
             if !picks.is_empty() {
-                self.write_table(kind, events, &picks, with)?;
+                self.write_table(*table, events, &picks, with)?;
             }
-            self.picks[kind] = picks;
+            self.picks[*table as usize] = picks;
         }
         self.next += events.len() as i64;
         Ok(())
@@ -200,9 +201,6 @@ impl EventSheets {
         if let EventKind::CpuSample { tid, name, .. } = e.what {
             self.note_name(i, tid, name);
         }
-        if let Some(kind) = event_tables::kind_of(&e.what) {
-            return kind;
-        }
         match e.what {
             EventKind::Switch(s) => {
                 self.note_name(i, s.prev, s.prev_name);
@@ -210,12 +208,10 @@ impl EventSheets {
                 let exec = self.runtime_columns(s.prev, s.prev_exec);
                 self.execs.push(exec);
                 self.switches.push(s);
-                return EventTableId::Switch;
             }
             EventKind::Wake(wake) => {
                 self.note_name(i, wake.tid, wake.name);
                 self.wakes.push((e.at, wake));
-                return EventTableId::Wake;
             }
             EventKind::Fork { parent, tid, pid, name } => {
                 self.set_name(tid, name);
@@ -236,7 +232,7 @@ impl EventSheets {
                 self.notes.push(Note {
                     pid: pid_or_none(s.pid),
                     name: s.name,
-                    state: w::seen_state_code(s.state),
+                    state: s.state.code(),
                     state_letter: w::state_letter_code(s.state_letter),
                     on_cpu: s.cpu.0 as i32,
                     exec: s.exec.to_word(),
@@ -250,10 +246,10 @@ impl EventSheets {
             EventKind::Yield { tid, begins } => {
                 self.notes.push(note(tid, if begins { ThreadNote::Yields } else { ThreadNote::Yielded }));
             }
-            // These have a table of their own, see `kind_of`.
+            // These have a table of their own.
             _ => {}
         }
-        EventTableId::Thread
+        e.what.table()
     }
 
     /// Sets the name of a thread that a `thread` row of its own records.
@@ -293,15 +289,22 @@ impl EventSheets {
     }
 
     /// Adds the picked events to the file of their table.
-    fn write_table(&mut self, kind: usize, events: &[Event], picks: &[u32], with: &mut Encoder) -> Result<(), Error> {
-        let table = &TABLES[kind];
-        let mut sheet = match self.sheets[kind].take() {
+    fn write_table(
+        &mut self,
+        id: EventTableId,
+        events: &[Event],
+        picks: &[u32],
+        with: &mut Encoder,
+    ) -> Result<(), Error> {
+        let table = id.table();
+        let mut sheet = match self.sheets[id as usize].take() {
             Some(sheet) => sheet,
             None => {
                 let origin = origin(self.sources);
                 let more = if self.sources > 0 { &origin[..] } else { &[] };
+                let all: Vec<_> = event_tables::columns(table).chain(more.iter().copied()).collect();
                 let name = format!("{}.parquet", table.def.name);
-                Sheet::create(&self.folder, &name, table.def, &columns(table.def, table.stores, more))?
+                Sheet::create(&self.folder, &name, table.def, &all)?
             }
         };
         let to = &mut sheet;
@@ -309,21 +312,25 @@ impl EventSheets {
         to.longs(0, picks.iter().map(|i| self.next + i64::from(*i)));
         to.longs(1, own.clone().map(|e| e.at.0));
         to.ints(2, own.clone().map(|e| e.cpu.0 as i32));
-        match kind {
-            k if k == EventTableId::Switch as usize => switches(to, &self.switches, &self.execs),
-            k if k == EventTableId::Wake as usize => wakes(to, &self.wakes),
-            k if k == EventTableId::Thread as usize => note_rows(to, &self.notes),
-            k if k == EventTableId::Charge as usize => charges(to, own.clone()),
-            _ => own.clone().for_each(|e| event_tables::write(to, e)),
+        match id {
+            EventTableId::Switch => switches(to, &self.switches, &self.execs),
+            EventTableId::Wake => wakes(to, &self.wakes),
+            EventTableId::Thread => note_rows(to, &self.notes),
+            EventTableId::Charge => charges(to, own.clone()),
+            _ => {
+                let mut cells = Cells { sheet: to, columns: table.columns };
+                own.clone().for_each(|e| e.what.write_cells(&mut cells));
+            }
         }
         if self.sources > 0 {
             let place = (1u64 << PART_SHIFT) - 1;
+            let width = event_tables::width(table);
             if self.sources > 1 {
-                to.ints(table.stores.len(), own.clone().map(|e| (e.offset >> PART_SHIFT) as i32));
+                to.ints(width, own.clone().map(|e| (e.offset >> PART_SHIFT) as i32));
             } else {
-                to.longs(table.stores.len(), std::iter::repeat_n(0, picks.len()));
+                to.longs(width, std::iter::repeat_n(0, picks.len()));
             }
-            to.longs(table.stores.len() + 1, own.map(|e| (e.offset & place) as i64));
+            to.longs(width + 1, own.map(|e| (e.offset & place) as i64));
         }
         let span = match to.col(1) {
             Values::Long(at) => at.last().zip(at.first()).map_or(0, |(l, f)| l.saturating_sub(*f)),
@@ -332,7 +339,7 @@ impl EventSheets {
         if to.rows() >= GROUP_ROWS || (to.rows() >= MIN_GROUP_ROWS && span >= GROUP_NS) {
             to.flush(with, &self.names)?;
         }
-        self.sheets[kind] = Some(sheet);
+        self.sheets[id as usize] = Some(sheet);
         Ok(())
     }
 
@@ -347,7 +354,8 @@ impl EventSheets {
     /// Writes the remaining rows and closes the files; returns the name, rows and bytes of each.
     pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<Vec<(&'static str, Done)>, Error> {
         let stacks = self.stacks.map(|s| (STACKS.name, s));
-        let sheets = TABLES.iter().zip(self.sheets).filter_map(|(t, s)| Some((t.def.name, s?))).chain(stacks);
+        let sheets = EventTableId::ALL.iter().zip(self.sheets);
+        let sheets = sheets.filter_map(|(id, s)| Some((id.table().def.name, s?))).chain(stacks);
         sheets.map(|(name, s)| Ok((name, s.close_file(trace, with, &self.names)?))).collect()
     }
 }
@@ -357,7 +365,7 @@ fn switches(to: &mut Sheet<Disk>, all: &[Switch], execs: &[(i64, i64)]) {
     to.ints(4, all.iter().map(|s| s.next.0));
     to.ints(5, all.iter().map(|s| s.prev_state as i32));
     to.words(6, all.iter().map(|s| w::state_letter_code(s.state_letter)));
-    to.words(7, all.iter().map(|s| w::switch_out_code(s.out)));
+    to.words(7, all.iter().map(|s| s.out.code()));
     to.ints(8, all.iter().map(|s| s.prev_prio.to_word().into()));
     to.ints(9, all.iter().map(|s| s.next_prio.to_word().into()));
     to.longs(10, execs.iter().map(|e| e.0));
@@ -367,7 +375,7 @@ fn switches(to: &mut Sheet<Disk>, all: &[Switch], execs: &[(i64, i64)]) {
 
 fn wakes(to: &mut Sheet<Disk>, all: &[(Ns, Wake)]) {
     to.ints(3, all.iter().map(|(_, w)| w.tid.0));
-    to.words(4, all.iter().map(|(_, v)| w::wake_kind_code(v.kind)));
+    to.words(4, all.iter().map(|(_, v)| v.kind.code()));
     to.ints(5, all.iter().map(|(_, w)| w.target.map_or(NONE, |c| c.0 as i32)));
     to.ints(6, all.iter().map(|(_, w)| if w.waker == Tid::UNKNOWN { NONE } else { w.waker.0 }));
     to.ints(7, all.iter().map(|(_, w)| w.prio.get().map_or(NONE, i32::from)));
@@ -382,7 +390,7 @@ fn charges<'a>(to: &mut Sheet<Disk>, all: impl Iterator<Item = &'a Event> + Clon
 
 fn note_rows(to: &mut Sheet<Disk>, notes: &[Note]) {
     to.ints(3, notes.iter().map(|n| n.tid.0));
-    to.words(4, notes.iter().map(|n| w::thread_note_code(n.what)));
+    to.words(4, notes.iter().map(|n| n.what.code()));
     to.ints(5, notes.iter().map(|n| n.pid));
     to.ints(6, notes.iter().map(|n| n.parent));
     to.texts(7, notes.iter().map(|n| n.name.0));

@@ -6,7 +6,7 @@ use crate::error::{AGAIN, Error, RECOMPUTE};
 use crate::format::EachRows;
 use crate::manifest::{FORMAT_VERSION, FileInfo, MANIFEST, Manifest};
 use crate::read::{Expected, Reader, Texts};
-use crate::sheet::{Column, Store, TRACE_KEY, columns};
+use crate::sheet::{Column, TRACE_KEY, columns};
 use crate::states_out::{CPU_STORES, GROUP, THREAD_STORES};
 use crate::values::{NO_WORD, Values};
 
@@ -17,8 +17,8 @@ use arrow_array::{Array as _, BooleanArray, Int64Array, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
 use model::{
-    CpuId, CpuStretch, MaybeNs, Ns, PROCESSES, Process, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value,
-    tables,
+    Coded, CpuId, CpuState, CpuStretch, MaybeNs, Ns, PROCESSES, Process, Span, Storage, Table, TableDef, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Value, tables,
 };
 use safefs::Dir;
 use std::cell::OnceCell;
@@ -364,7 +364,7 @@ impl Folder {
             within.start = within.clone().rev().find(|g| begins(*g) <= span.start.0).unwrap_or(0);
             within.end = within.clone().find(|g| begins(*g) >= span.end.0).unwrap_or(within.end);
             if within.start > 0 {
-                let with_group = [columns, &[Column { col: GROUP, store: Store::Key }]].concat();
+                let with_group = [columns, &[Column { col: GROUP, store: Storage::Key }]].concat();
                 let file = name.replace(".parquet", ".index.parquet");
                 index = Some(self.reader(&file, &with_group)?.ok_or_else(missing)?);
             }
@@ -431,7 +431,7 @@ fn in_turn<T: Send, E: From<Error>>(
 }
 
 /// Returns the columns of a stretch, without the core type, which follows from the CPU.
-fn stretch_columns(def: &TableDef, stores: &[Store]) -> Vec<Column> {
+fn stretch_columns(def: &TableDef, stores: &[Storage]) -> Vec<Column> {
     stored_columns(def, stores).into_iter().filter(|c| c.col.name != "core_type").collect()
 }
 
@@ -538,7 +538,7 @@ impl Groups {
 }
 
 /// Returns the columns of a table, as they are stored.
-pub(crate) fn stored_columns(def: &TableDef, stores: &[Store]) -> Vec<Column> {
+pub(crate) fn stored_columns(def: &TableDef, stores: &[Storage]) -> Vec<Column> {
     def.cols.iter().zip(stores).map(|(c, s)| Column { col: *c, store: *s }).collect()
 }
 
@@ -616,7 +616,7 @@ fn thread_rows(rows: usize, cols: &[Values]) -> Option<Vec<ThreadStretch>> {
             span: Span { start: Ns(*start.get(i)?), end: Ns(*end.get(i)?) },
             thread: ThreadKey(*thread.get(i)?),
             tid: Tid(*tid.get(i)?),
-            state: w::thread_state(*state.get(i)?)?,
+            state: ThreadState::of_code(*state.get(i)?)?,
             reason: w::reason(*reason.get(i)?)?,
             cpu: cpu.get(i).filter(|c| **c != i32::MIN).map(|c| CpuId(*c as u32)),
             waker_thread: waker.get(i).filter(|k| **k != i64::MIN).map_or(ThreadKey::UNKNOWN, |k| ThreadKey(*k)),
@@ -636,7 +636,7 @@ fn cpu_rows(rows: usize, cols: &[Values]) -> Option<Vec<CpuStretch>> {
         Some(CpuStretch {
             span: Span { start: Ns(*start.get(i)?), end: Ns(*end.get(i)?) },
             cpu: CpuId(*cpu.get(i)? as u32),
-            state: w::cpu_state(*state.get(i)?)?,
+            state: CpuState::of_code(*state.get(i)?)?,
             thread: thread.get(i).filter(|k| **k != i64::MIN).map_or(ThreadKey::UNKNOWN, |k| ThreadKey(*k)),
         })
     };

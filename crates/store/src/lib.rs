@@ -45,7 +45,6 @@ mod writer;
 pub use batches::{schema, text_array};
 pub use brief::BriefStretch;
 pub use error::Error;
-pub use event_tables::{EVENT_TABLES, STACKS};
 pub use folder::{Folder, states_name};
 pub use format::{EachRows, Format, RowsSource, StateRows, TableWriter, write_table};
 pub use labels::{LABELS, Labels, edited_labels, labels_file, with_edited_labels, write_labels};

@@ -4,8 +4,9 @@
 //! panic of the parquet crate is reported as an error.
 
 use crate::error::Error;
-use crate::sheet::{Column, Store, footer};
+use crate::sheet::{Column, footer, types_of};
 use crate::values::Values;
+use model::Storage;
 use model::tables::renamed;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
@@ -28,7 +29,7 @@ pub(crate) struct Reader {
     /// The same file, for [`Self::decoded`].
     raw: File,
     /// The position in the file of each requested column, and how it is stored.
-    columns: Vec<(usize, Store)>,
+    columns: Vec<(usize, Storage)>,
 }
 
 /// The expected length and footer checksum of a file.
@@ -74,7 +75,7 @@ impl Reader {
                 let at = position(c.col.name).or_else(|| position(renamed::former_column(c.col.name)?));
                 let at = at.ok_or_else(|| Error::damaged(path, format!("it has no column {}", c.col.name), todo))?;
                 let descr = schema.column(at);
-                let physical = c.store.types().0;
+                let physical = types_of(c.store).0;
                 let flat = descr.max_rep_level() == 0 && descr.max_def_level() <= 1;
                 if descr.physical_type() != physical || !flat || (descr.max_def_level() == 1) != c.col.nullable {
                     return Err(Error::damaged(path, format!("its column {} has another type", c.col.name), todo));
@@ -115,7 +116,7 @@ impl Reader {
     }
 
     /// The position in the file of each requested column, and how it is stored.
-    pub(crate) fn columns(&self) -> &[(usize, Store)] {
+    pub(crate) fn columns(&self) -> &[(usize, Storage)] {
         &self.columns
     }
 
@@ -168,7 +169,7 @@ type Bad<'a> = &'a dyn Fn(&dyn std::fmt::Display) -> Error;
 
 fn column_values(
     column: ColumnReader,
-    store: Store,
+    store: Storage,
     rows: usize,
     nullable: bool,
     texts: &mut Texts,
@@ -190,7 +191,7 @@ fn column_values(
             (values, levels)
         }};
     }
-    Ok(match (column, store.values()) {
+    Ok(match (column, Values::of(store)) {
         (ColumnReader::Int64ColumnReader(r), mut to @ (Values::Long(_) | Values::Key(_))) => {
             let (values, levels) = all!(r);
             if let Values::Long(v) | Values::Key(v) = &mut to {

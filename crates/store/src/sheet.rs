@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::manifest::FileInfo;
 use crate::values::{Values, reserved};
 use arrow_schema::{DataType, Field, Schema};
-use model::{Col, Kind, TableDef};
+use model::{Col, Kind, Storage, TableDef};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -21,56 +21,24 @@ use std::sync::Arc;
 /// The metadata key of the trace's id, a decimal number.
 pub const TRACE_KEY: &str = "corewise.trace";
 
-/// How a column of a definition is stored.
-#[derive(Clone, Copy)]
-pub(crate) enum Store {
-    /// Times and other numbers close to their neighbours, 64 bits.
-    Long,
-    /// 64-bit numbers with few distinct values.
-    Key,
-    /// 32-bit numbers.
-    Int,
-    /// Words from a fixed list.
-    Word(fn(u8) -> String),
-    /// Texts.
-    Text,
-    /// Doubles.
-    Float,
-    /// Booleans.
-    Bool,
+/// Returns how a column of a small table is stored.
+pub(crate) fn storage_of(kind: Kind) -> Storage {
+    match kind {
+        Kind::Int => Storage::Key,
+        Kind::Float => Storage::Float,
+        Kind::Text => Storage::Text,
+        Kind::Bool => Storage::Bool,
+    }
 }
 
-impl Store {
-    /// Returns how a column of a small table is stored.
-    pub(crate) fn of(kind: Kind) -> Self {
-        match kind {
-            Kind::Int => Self::Key,
-            Kind::Float => Self::Float,
-            Kind::Text => Self::Text,
-            Kind::Bool => Self::Bool,
-        }
-    }
-
-    pub(crate) fn values(self) -> Values {
-        match self {
-            Self::Long => Values::Long(Vec::new()),
-            Self::Key => Values::Key(Vec::new()),
-            Self::Int => Values::Int(Vec::new()),
-            Self::Word(word) => Values::Word(Vec::new(), word),
-            Self::Text => Values::Text(Vec::new()),
-            Self::Float => Values::Float(Vec::new()),
-            Self::Bool => Values::Bool(Vec::new()),
-        }
-    }
-
-    pub(crate) fn types(self) -> (Physical, DataType) {
-        match self {
-            Self::Long | Self::Key => (Physical::INT64, DataType::Int64),
-            Self::Int => (Physical::INT32, DataType::Int32),
-            Self::Word(_) | Self::Text => (Physical::BYTE_ARRAY, DataType::Utf8),
-            Self::Float => (Physical::DOUBLE, DataType::Float64),
-            Self::Bool => (Physical::BOOLEAN, DataType::Boolean),
-        }
+/// Returns the type of a column in a file, and in memory.
+pub(crate) fn types_of(storage: Storage) -> (Physical, DataType) {
+    match storage {
+        Storage::Long | Storage::Key => (Physical::INT64, DataType::Int64),
+        Storage::Int => (Physical::INT32, DataType::Int32),
+        Storage::Word(_) | Storage::Text => (Physical::BYTE_ARRAY, DataType::Utf8),
+        Storage::Float => (Physical::DOUBLE, DataType::Float64),
+        Storage::Bool => (Physical::BOOLEAN, DataType::Boolean),
     }
 }
 
@@ -78,11 +46,11 @@ impl Store {
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) col: Col,
-    pub(crate) store: Store,
+    pub(crate) store: Storage,
 }
 
 /// Returns the columns of a file: those of the definition, then `more`.
-pub(crate) fn columns(def: &TableDef, stores: &[Store], more: &[Column]) -> Vec<Column> {
+pub(crate) fn columns(def: &TableDef, stores: &[Storage], more: &[Column]) -> Vec<Column> {
     let own = def.cols.iter().zip(stores).map(|(col, store)| Column { col: *col, store: *store });
     own.chain(more.iter().copied()).collect()
 }
@@ -167,7 +135,7 @@ impl<W: Write + Send> Sheet<W> {
         let about = About::new(def, columns);
         let schema = schema(def, columns).map_err(|e| Error::Bug(e.to_string()))?;
         let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(|e| wrote(path, e))?;
-        let columns: Vec<Values> = columns.iter().map(|c| c.store.values()).collect();
+        let columns: Vec<Values> = columns.iter().map(|c| Values::of(c.store)).collect();
         Ok(Self {
             path: path.to_owned(),
             writer,
@@ -270,6 +238,12 @@ impl<W: Write + Send> Sheet<W> {
         self.col(at).ints(values);
     }
 
+    /// Adds a number to a 32- or 64-bit column; `None` is null.
+    #[inline]
+    pub(crate) fn number(&mut self, at: usize, value: Option<i64>) {
+        self.col(at).number(value);
+    }
+
     /// Adds to a column of words.
     #[inline]
     pub(crate) fn words(&mut self, at: usize, values: impl Iterator<Item = u8>) {
@@ -305,7 +279,7 @@ fn repetition(col: &Col) -> Repetition {
 
 fn schema(def: &TableDef, columns: &[Column]) -> parquet::errors::Result<TypePtr> {
     let fields = columns.iter().map(|c| {
-        let (physical, _) = c.store.types();
+        let (physical, _) = types_of(c.store);
         let logical = (physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
         let field = Type::primitive_type_builder(c.col.name, physical);
         Ok(Arc::new(field.with_repetition(repetition(&c.col)).with_logical_type(logical).build()?))
@@ -326,7 +300,7 @@ impl About {
         let field = |c: &Column| {
             let words = [("unit", c.col.unit), ("doc", c.col.doc)];
             let words = words.iter().filter(|(_, w)| !w.is_empty()).map(|(k, w)| ((*k).to_owned(), (*w).to_owned()));
-            Field::new(c.col.name, c.store.types().1, c.col.nullable).with_metadata(words.collect::<HashMap<_, _>>())
+            Field::new(c.col.name, types_of(c.store).1, c.col.nullable).with_metadata(words.collect::<HashMap<_, _>>())
         };
         let entries = vec![
             ("corewise.table", def.name.to_owned()),

@@ -2,9 +2,9 @@
 
 use crate::encoder::Encoder;
 use crate::error::Error;
-use crate::sheet::{Disk, Sheet, Store, columns};
+use crate::sheet::{Disk, Sheet, columns, storage_of};
 use crate::values::Values;
-use model::{Rows, TableDef, Value};
+use model::{Rows, Storage, TableDef, Value};
 use rustc_hash::FxHashMap;
 use safefs::Dir;
 use std::io::Write;
@@ -13,8 +13,8 @@ use std::io::Write;
 const GROUP_ROWS: usize = 1 << 14;
 
 /// Returns how the columns of a small table are stored.
-pub(crate) fn stores(def: &TableDef) -> Vec<Store> {
-    def.cols.iter().map(|c| Store::of(c.kind)).collect()
+pub(crate) fn stores(def: &TableDef) -> Vec<Storage> {
+    def.cols.iter().map(|c| storage_of(c.kind)).collect()
 }
 
 /// A table being written row by row.

@@ -7,10 +7,13 @@
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::manifest::FileInfo;
-use crate::sheet::{Column, Disk, Done, Sheet, Store, columns};
+use crate::sheet::{Column, Disk, Done, Sheet, columns};
 use crate::values::Values;
 use crate::words as w;
-use model::{Col, CpuStretch, Kind, Ns, TableDef, ThreadKey, ThreadState, ThreadStretch, tables};
+use model::{
+    Coded, Col, CoreType, CpuState, CpuStretch, Kind, Ns, Storage, TableDef, ThreadKey, ThreadState, ThreadStretch,
+    tables,
+};
 use safefs::Dir;
 use topology::Machine;
 
@@ -23,22 +26,22 @@ pub(crate) const GROUP_NS: i64 = 60_000_000_000;
 /// The minimum number of rows in a row group that is closed early.
 pub(crate) const MIN_GROUP_ROWS: usize = 1 << 14;
 
-pub(crate) const THREAD_STORES: &[Store] = &[
-    Store::Key,
-    Store::Int,
-    Store::Long,
-    Store::Long,
-    Store::Word(w::thread_state_word),
-    Store::Int,
-    Store::Word(w::core_type_word),
-    Store::Word(w::reason_word),
-    Store::Key,
-    Store::Long,
-    Store::Int,
+pub(crate) const THREAD_STORES: &[Storage] = &[
+    Storage::Key,
+    Storage::Int,
+    Storage::Long,
+    Storage::Long,
+    Storage::Word(w::word::<ThreadState>),
+    Storage::Int,
+    Storage::Word(w::word::<CoreType>),
+    Storage::Word(w::reason_word),
+    Storage::Key,
+    Storage::Long,
+    Storage::Int,
 ];
 
-pub(crate) const CPU_STORES: &[Store] =
-    &[Store::Int, Store::Long, Store::Long, Store::Word(w::cpu_state_word), Store::Key];
+pub(crate) const CPU_STORES: &[Storage] =
+    &[Storage::Int, Storage::Long, Storage::Long, Storage::Word(w::word::<CpuState>), Storage::Key];
 
 /// The last column of the index, after the columns of its table.
 pub(crate) const GROUP: Col =
@@ -52,11 +55,11 @@ impl CoreTypes {
         // A machine file may contain any number; no kernel supports more CPUs than this.
         let max = machine.cpus.iter().map(|c| c.id.0).filter(|c| *c < 1 << 16).max();
         let all = 0..max.map_or(0, |m| m + 1);
-        Self(all.map(|c| w::core_type_code(machine.core_type(model::CpuId(c)))).collect())
+        Self(all.map(|c| machine.core_type(model::CpuId(c)).code()).collect())
     }
 
     pub(crate) fn code(&self, cpu: u32) -> u8 {
-        let uniform = w::core_type_code(model::CoreType::Uniform);
+        let uniform = CoreType::Uniform.code();
         self.0.get(cpu as usize).copied().unwrap_or(uniform)
     }
 }
@@ -82,13 +85,13 @@ impl StateSheets {
         Self::new(folder, "cpu", &tables::CPU_STATE, CPU_STORES, 1)
     }
 
-    fn new(folder: &Dir, name: &str, def: &TableDef, stores: &[Store], start: usize) -> Result<Self, Error> {
+    fn new(folder: &Dir, name: &str, def: &TableDef, stores: &[Storage], start: usize) -> Result<Self, Error> {
         let (main, index) = (format!("{name}.parquet"), format!("{name}.index.parquet"));
-        let group = Column { col: GROUP, store: Store::Key };
+        let group = Column { col: GROUP, store: Storage::Key };
         Ok(Self {
             main: Sheet::create(folder, &main, def, &columns(def, stores, &[]))?,
             index: Sheet::create(folder, &index, def, &columns(def, stores, &[group]))?,
-            open: stores.iter().map(|s| s.values()).collect(),
+            open: stores.iter().map(|s| Values::of(*s)).collect(),
             start,
             groups: 0,
             last: i64::MIN,
@@ -114,7 +117,7 @@ impl StateSheets {
         to.ints(1, rows.iter().map(|r| r.tid.0));
         to.longs(2, rows.iter().map(|r| r.span.start.0));
         to.longs(3, rows.iter().map(|r| r.span.end.0));
-        to.words(4, rows.iter().map(|r| w::thread_state_code(r.state)));
+        to.words(4, rows.iter().map(|r| r.state.code()));
         to.ints(5, rows.iter().map(|r| r.cpu.map_or(i32::MIN, |c| c.0 as i32)));
         to.words(
             6,
@@ -138,7 +141,7 @@ impl StateSheets {
         to.ints(0, rows.iter().map(|r| r.cpu.0 as i32));
         to.longs(1, rows.iter().map(|r| r.span.start.0));
         to.longs(2, rows.iter().map(|r| r.span.end.0));
-        to.words(3, rows.iter().map(|r| w::cpu_state_code(r.state)));
+        to.words(3, rows.iter().map(|r| r.state.code()));
         to.longs(4, rows.iter().map(|r| if r.thread == ThreadKey::UNKNOWN { i64::MIN } else { r.thread.0 }));
         self.end(with)
     }

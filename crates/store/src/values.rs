@@ -2,6 +2,7 @@
 
 use crate::states_out::GROUP_ROWS;
 use crate::writer::BATCH;
+use model::Storage;
 
 /// A column's values. A reserved value stands for null, since a flag with each would take as much memory as the value.
 #[derive(Debug)]
@@ -32,6 +33,19 @@ pub(crate) const NO_WORD: u8 = 255;
 const NO_ROWS: Values = Values::Bool(Vec::new());
 
 impl Values {
+    /// Returns a column without rows.
+    pub(crate) fn of(storage: Storage) -> Self {
+        match storage {
+            Storage::Long => Self::Long(Vec::new()),
+            Storage::Key => Self::Key(Vec::new()),
+            Storage::Int => Self::Int(Vec::new()),
+            Storage::Word(word) => Self::Word(Vec::new(), word),
+            Storage::Text => Self::Text(Vec::new()),
+            Storage::Float => Self::Float(Vec::new()),
+            Storage::Bool => Self::Bool(Vec::new()),
+        }
+    }
+
     /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -116,6 +130,17 @@ impl Values {
             _ => None,
         };
         changed.into_iter().for_each(|constant| self.set_constant(constant));
+    }
+
+    /// Adds a number to a column of 32- or 64-bit numbers; `None` is null. Does nothing for other columns.
+    #[inline]
+    pub(crate) fn number(&mut self, value: Option<i64>) {
+        let column = if let Self::Constant { of, .. } = self { &**of } else { &*self };
+        if let Self::Int(_) = column {
+            self.ints(std::iter::once(value.map_or(i32::MIN, |value| value as i32)));
+        } else {
+            self.longs(std::iter::once(value.unwrap_or(i64::MIN)));
+        }
     }
 
     /// Stores a value for each row, so that single values can be accessed.

@@ -3,6 +3,7 @@
 //! - [`trace`] reads a drawing, one column a millisecond; its notation is documented at [`mod@drawing`];
 //! - [`machine`] reads a drawing of cores: `cpu0 P0`, `cpu1 P0`, `cpu2 E1`, a line each;
 //! - [`Random`] makes traces of a simulated scheduler, the same with missing events, or random events;
+//! - [`random_event`] makes an event of a kind;
 //! - [`drawn`] configures how many of them a property is tested with;
 //! - [`perf_script`] renders events as the text that `testdata/referee/oracle.py` reads, and [`referee`] runs it;
 //! - [`figures`] reads printed tables and their expected values;
@@ -20,6 +21,7 @@ pub mod figures;
 mod machine;
 pub mod perf_script;
 mod random;
+mod random_cells;
 pub mod referee;
 mod replay;
 
@@ -27,6 +29,7 @@ pub use by_name::ByName;
 pub use drawing::{Drawn, trace};
 pub use machine::machine;
 pub use random::{Mode, Random, Rng};
+pub use random_cells::random_event;
 pub use replay::Replay;
 
 use model::{CpuId, Ns, Tid};

@@ -1,10 +1,12 @@
 //! Exports a trace to Perfetto and reads it back: the states must be equal, to the nanosecond.
 
 use crate::support::{exported, pftrace, rows, session, session_with};
-use engine::{PassOptions, Session};
+use engine::{Facts, PassOptions, Session};
 use export::Options;
 use export::formats::perfetto::Perfetto;
-use model::{Ns, Span, Value, tables};
+use model::{
+    Batch, Clock, CpuId, Event, EventKind, EventTableId, NameId, Ns, Span, StackFrame, StackId, Tid, Value, tables,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
 use testkit::{Mode, Random};
@@ -137,6 +139,91 @@ fn every_analysis() {
         }
     }
     assert!(with_rows.len() > 30, "{with_rows:?}");
+}
+
+/// Events of every kind that Perfetto has no event for are the same after the round trip, with their texts and callchains.
+#[test]
+fn every_kind_that_is_a_note() {
+    // Facts about threads, and what Perfetto has its own events for, or what is not exported.
+    let others = [
+        EventTableId::Switch,
+        EventTableId::Wake,
+        EventTableId::Thread,
+        EventTableId::Migrate,
+        EventTableId::Idle,
+        EventTableId::Frequency,
+        EventTableId::Irq,
+        EventTableId::Block,
+        EventTableId::CpuSample,
+        EventTableId::Mark,
+        EventTableId::Value,
+        EventTableId::Frame,
+        EventTableId::Sample,
+        EventTableId::Loss,
+        EventTableId::CountAtMark,
+        EventTableId::Present,
+        EventTableId::FrameTime,
+    ];
+    let is_note = |table: &EventTableId| !others.contains(table);
+    let texts: Vec<Box<str>> = ["load_scene", "0-3", "/a b", "é"].map(Into::into).into();
+    let frame = |function, address| StackFrame { function: NameId(function), ..StackFrame::at(address) };
+    let stacks: Vec<Box<[StackFrame]>> = vec![[frame(1, 16)].into(), [frame(4, 32), frame(1, 16)].into()];
+    let mut rng = testkit::Rng(53);
+    let mut events = Vec::new();
+    for table in EventTableId::ALL.iter().copied().filter(is_note) {
+        for _ in 0..50 {
+            let what = match testkit::random_event(table, &mut rng, texts.len(), stacks.len()) {
+                EventKind::Count { tid, event, length, count, running } => {
+                    EventKind::Count { tid, event, length, count, running: running.min(length) }
+                }
+                // A reading of the wall clock is a clock snapshot too, which is read as another reading.
+                EventKind::Clock { which: Clock::Realtime, reading } => {
+                    EventKind::Clock { which: Clock::Boottime, reading }
+                }
+                what => what,
+            };
+            let at = Ns(events.len() as i64);
+            events.push(Event { at, offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what });
+        }
+    }
+    let batch = Batch { events, names: texts, stacks, ..Batch::default() };
+    let before = session(Facts { begin: Some(Ns(0)), ..Facts::default() }, batch);
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("notes.pftrace");
+    std::fs::write(&path, exported(&Perfetto, &before, &Options::default())).expect("it is written");
+    let after = Session::open(&path, PassOptions::default()).expect("the exported file opens");
+    let events_of = |session: &Session| {
+        let (mut all, stacks) = (Vec::new(), session.stacks().expect("callchains"));
+        let each = &mut |events: &[Event], names: &[Box<str>]| {
+            for event in events.iter().filter(|event| is_note(&event.what.table())) {
+                let (mut what, mut texts) = (event.what, Vec::new());
+                let mut chains: Vec<Vec<(u64, String)>> = Vec::new();
+                what.ids(
+                    &mut |id| {
+                        let text = |id: &NameId| names.get((id.0 as usize).wrapping_sub(1)).map(ToString::to_string);
+                        texts.push(text(id));
+                        *id = NameId::NONE;
+                    },
+                    &mut |id| {
+                        let name = |frame: &StackFrame| stacks.name(frame.function).unwrap_or_default().to_owned();
+                        let frames = stacks.chain(*id).unwrap_or_default().iter();
+                        chains.push(frames.map(|frame| (frame.address, name(frame))).collect());
+                        *id = StackId::NONE;
+                    },
+                );
+                all.push((event.at, what, texts, chains));
+            }
+            Ok(())
+        };
+        session.events(each).expect("events");
+        all
+    };
+    let (was, is) = (events_of(&before), events_of(&after));
+    assert!(was.len() >= 800, "{}", was.len());
+    for (was, is) in was.iter().zip(&is) {
+        assert_eq!(was, is);
+    }
+    assert_eq!(was.len(), is.len());
 }
 
 /// The samples of a recording have the same functions and callchains after the round trip.

@@ -3,16 +3,13 @@
 use crate::cells::cells;
 use ingest::Facts;
 use model::{
-    BlockOperation, BlockRequest, Clock, Col, CoreType, CpuId, CpuState, CpuStretch, Device, Donor, EnergyDomain,
-    EnergyUse, Event, EventKind, Frame, FramePart, FrameStretch, FrameTime, FrameToken, InheritedPriority, IrqKind,
-    Kind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, SnapshotEntry,
-    SnapshotState, Span, StackFrame, StackId, Stacks, Switch, SwitchOut, Table, TableDef, Temperature, ThreadKey,
-    ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, tables,
+    Col, CpuId, CpuState, CpuStretch, Event, EventKind, EventTableId, Kind, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid,
+    Prio, Reason, SnapshotEntry, SnapshotState, Span, StackFrame, StackId, Stacks, Switch, SwitchOut, Table, TableDef,
+    ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use safefs::{Access, Dir};
 use std::collections::HashSet;
-use std::num::NonZeroI32;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use store::{ContentHash, Folder, FolderWriter, Manifest, SourceFile, TRACE_KEY, WriterOptions};
@@ -56,21 +53,13 @@ fn name(tid: Tid) -> NameId {
 
 fn what(r: &mut Rng, at: Ns) -> EventKind {
     let (tid, pid) = (r.tid(), Pid(r.below(50) as i32 - 1));
+    let row_tables = [EventTableId::Switch, EventTableId::Wake, EventTableId::Thread];
     match r.below(45) {
-        0 => EventKind::Migrate { tid, from: r.cpu(), to: r.cpu() },
-        1 => EventKind::Fork { parent: r.tid(), tid, pid, name: name(tid) },
-        2 => EventKind::Exec { tid, pid, file: NameId(3) },
-        3 => EventKind::Exit { tid, pid },
-        4 => EventKind::Name { tid, pid, name: name(tid) },
-        5 => EventKind::Priority {
-            tid,
-            prio: Prio::new(r.below(140) as i16 - 1),
-            policy: Some(r.below(8) as i8 - 1).filter(|policy| *policy >= 0),
-            nice: r.one(&[None, Some(-20), Some(-1), Some(0), Some(19)]),
-        },
-        6 => EventKind::Affinity { tid, cpus: NameId(5) },
-        7 => EventKind::Cgroup { tid, id: u64::MAX - r.below(9), path: NameId(r.below(4) as u32) },
-        8 => EventKind::Snapshot(SnapshotEntry {
+        0 => EventKind::Fork { parent: r.tid(), tid, pid, name: name(tid) },
+        1 => EventKind::Exec { tid, pid, file: NameId(3) },
+        2 => EventKind::Exit { tid, pid },
+        3 => EventKind::Name { tid, pid, name: name(tid) },
+        4 => EventKind::Snapshot(SnapshotEntry {
             tid,
             pid,
             name: name(tid),
@@ -84,119 +73,10 @@ fn what(r: &mut Rng, at: Ns) -> EventKind {
             cpu: r.cpu(),
             exec: MaybeNs::new(Ns(r.ns())),
         }),
-        9 => EventKind::Inner { tid, inner_tid: r.tid(), inner_pid: Pid(7) },
-        10 => EventKind::Current { tid },
-        11 => EventKind::Idle { state: r.below(5) as i32 - 1 },
-        12 => EventKind::Frequency { of: r.cpu(), khz: r.below(1 << 32) as u32 },
-        13 => EventKind::Irq {
-            kind: r.one(&[IrqKind::Hard, IrqKind::Soft]),
-            number: 9,
-            begins: r.below(2) == 0,
-            name: NameId(2),
-        },
-        14 => EventKind::Charge { tid, ns: Ns(r.ns()) },
-        15 => EventKind::Steal { total: Ns(r.ns()) },
-        16 => EventKind::Clock { which: r.one(&[Clock::Monotonic, Clock::Realtime, Clock::Tsc]), reading: r.ns() },
-        17 => EventKind::Loss(LossSpan {
-            from: r.one(&[MaybeNs::NONE, MaybeNs::new(at)]),
-            to: r.one(&[MaybeNs::NONE, MaybeNs::new(at)]),
-            cpu: r.one(&[None, Some(CpuId(3))]),
-            events: MaybeCount::new(r.below(9) as i64 - 1),
-        }),
-        18 => EventKind::Sample,
-        24 => EventKind::Mark(Mark {
-            tid: r.one(&[Tid::UNKNOWN, tid]),
-            pid: r.one(&[Pid::UNKNOWN, Pid(7)]),
-            track: r.one(&[0, i64::MAX]),
-            name: NameId(r.below(4) as u32),
-            edge: r.one(&[MarkEdge::Begin, MarkEdge::End, MarkEdge::Instant]),
-        }),
-        25 => EventKind::Value { pid: Pid(7), name: NameId(3), value: r.ns() as f64 / 3.0 },
-        26 => EventKind::Frame(Frame {
-            cookie: r.ns(),
-            token: FrameToken::UNKNOWN,
-            pid: Pid(7),
-            layer: NameId(2),
-            stretch: r.one(&[FrameStretch::ExpectedSurface, FrameStretch::ActualDisplay]),
-            begins: r.below(2) == 0,
-            jank: NonZeroI32::new(r.below(9) as i32),
-        }),
-        27 => EventKind::Present(Present {
-            frame: r.ns(),
-            swap_chain: r.one(&[0, i64::MIN, 0x0201_9D77_77C0]),
-            pid: r.one(&[Pid::UNKNOWN, Pid(7)]),
-            application: NameId(r.below(4) as u32),
-            mode: NameId(r.below(4) as u32),
-            displayed: r.one(&[None, Some(false), Some(true)]),
-        }),
-        42 => EventKind::EnergyDomain(EnergyDomain {
-            domain: NameId(3),
-            part: NameId(2),
-            parent: NameId(r.below(4) as u32),
-            same_as: NameId(r.below(4) as u32),
-            source: NameId(1),
-            from_power: r.below(2) == 0,
-            update: r.one(&[MaybeNs::NONE, MaybeNs::new(Ns(1_000_000))]),
-        }),
-        43 => {
-            let (unknown, nj) = r.one(&[(NameId(2), MaybeCount::UNKNOWN), (NameId::NONE, MaybeCount::new(0))]);
-            EventKind::Energy(EnergyUse { domain: NameId(3), unknown, length: Ns(r.ns()), nj, spread_nj: r.ns() })
-        }
-        44 => EventKind::Temperature(Temperature {
-            zone: NameId(3),
-            millicelsius: -r.below(300_000).cast_signed() as i32,
-        }),
-        41 => EventKind::Inherit {
-            tid,
-            priority: InheritedPriority {
-                donor: r.one(&[Donor::NotRecorded, Donor::None, Donor::Thread(Tid(7))]),
-                old_prio: Prio::new(120),
-                prio: Prio::new(r.below(140) as i16 - 1),
-            },
-        },
-        28 => EventKind::FrameTime(FrameTime { frame: 5, of: r.one(&FramePart::ALL), took: Ns(-r.ns()) }),
-        29 => EventKind::CgroupLimits {
-            id: u64::MAX - r.below(9),
-            path: NameId(r.below(4) as u32),
-            quota: r.one(&[MaybeNs::NONE, MaybeNs::new(Ns(20_000_000))]),
-            period: 100_000_000,
-            weight: r.one(&[None, Some(100)]),
-            cpus: NameId(r.below(4) as u32),
-        },
-        30 => EventKind::CgroupStat { id: 7, periods: r.ns(), throttled: r.ns(), time: Ns(r.ns()) },
-        31 => EventKind::Throttle { tid: r.one(&[None, Some(tid)]), begins: r.below(2) == 0 },
-        32 => EventKind::SchedAttr {
-            tid,
-            prio: r.one(&[Prio::UNKNOWN, Prio::new(-1), Prio::new(89)]),
-            uclamp_min: r.one(&[None, Some(0)]),
-            uclamp_max: r.one(&[None, Some(1024)]),
-        },
-        36 => EventKind::Block {
-            tid: r.one(&[Tid::UNKNOWN, tid]),
-            request: BlockRequest {
-                device: Device(r.below(1 << 32) as u32),
-                sector: u64::MAX - r.below(9),
-                bytes: r.below(1 << 40),
-                operation: r.one(&BlockOperation::ALL),
-                done: r.below(2) == 0,
-            },
-        },
-        37 => {
-            let core = if r.below(2) == 0 { CoreType::Uniform } else { CoreType::Efficient };
-            EventKind::CpuSample { tid, stack: StackId(1 + r.below(2) as u32), name: NameId::NONE, core }
-        }
-        38 => EventKind::Count {
-            tid: r.one(&[Tid::UNKNOWN, Tid::IDLE, tid]),
-            event: NameId(3),
-            length: Ns(r.ns()),
-            count: r.ns(),
-            running: Ns(r.ns()),
-        },
-        39 => EventKind::CountAtMark { tid, event: NameId(3), length: Ns(r.ns()), count: r.ns(), running: Ns(r.ns()) },
-        35 => EventKind::Yield { tid, begins: r.below(2) == 0 },
-        34 => EventKind::Parking { of: r.cpu(), parked: r.below(2) == 0 },
-        33 => EventKind::IdealCpu { tid, cpu: r.one(&[None, Some(CpuId(3))]) },
-        19..24 => EventKind::Wake(Wake {
+        5 => EventKind::Inner { tid, inner_tid: r.tid(), inner_pid: Pid(7) },
+        6 => EventKind::Current { tid },
+        7 => EventKind::Yield { tid, begins: r.below(2) == 0 },
+        8..13 => EventKind::Wake(Wake {
             tid,
             name: name(tid),
             kind: r.one(&[WakeKind::Waking, WakeKind::Wakeup, WakeKind::New, WakeKind::WakeupAtSwitchIn]),
@@ -205,7 +85,7 @@ fn what(r: &mut Rng, at: Ns) -> EventKind {
             prio: r.one(&[Prio::UNKNOWN, Prio::new(120)]),
             stamp: r.one(&[at, Ns(at.0 - 500)]),
         }),
-        _ => {
+        13..19 => {
             let next = r.tid();
             EventKind::Switch(Switch {
                 prev: tid,
@@ -231,6 +111,13 @@ fn what(r: &mut Rng, at: Ns) -> EventKind {
                 prev_exec: if r.below(3) == 0 { MaybeNs::NONE } else { MaybeNs::new(Ns(r.ns())) },
             })
         }
+        // All others, as they are declared.
+        _ => loop {
+            let table = r.one(EventTableId::ALL);
+            if !row_tables.contains(&table) {
+                return testkit::random_event(table, &mut testkit::Rng(r.below(u64::MAX)), NAMES, 2);
+            }
+        },
     }
 }
 
@@ -358,38 +245,7 @@ fn events_round_trip_in_order() {
             let mut e = *e;
             let mut texts = Vec::new();
             let mut take = |id: &mut NameId| texts.push(text(std::mem::take(id), of));
-            match &mut e.what {
-                EventKind::Switch(s) => {
-                    take(&mut s.prev_name);
-                    take(&mut s.next_name);
-                }
-                EventKind::Wake(w) => take(&mut w.name),
-                EventKind::Fork { name, .. } | EventKind::Name { name, .. } | EventKind::Irq { name, .. } => take(name),
-                EventKind::Exec { file: name, .. }
-                | EventKind::Affinity { cpus: name, .. }
-                | EventKind::Cgroup { path: name, .. } => take(name),
-                EventKind::CgroupLimits { path, cpus, .. } => {
-                    take(path);
-                    take(cpus);
-                }
-                EventKind::Snapshot(s) => take(&mut s.name),
-                EventKind::Mark(m) => take(&mut m.name),
-                EventKind::Count { event, .. } | EventKind::CountAtMark { event, .. } => take(event),
-                EventKind::Value { name, .. } => take(name),
-                EventKind::EnergyDomain(of) => {
-                    [&mut of.domain, &mut of.part, &mut of.parent, &mut of.same_as, &mut of.source]
-                        .into_iter()
-                        .for_each(take);
-                }
-                EventKind::Energy(used) => [&mut used.domain, &mut used.unknown].into_iter().for_each(take),
-                EventKind::Temperature(read) => take(&mut read.zone),
-                EventKind::Frame(f) => take(&mut f.layer),
-                EventKind::Present(p) => {
-                    take(&mut p.mode);
-                    take(&mut p.application);
-                }
-                _ => {}
-            }
+            e.what.ids(&mut take, &mut |_| ());
             (e, texts)
         };
         let mut n = 0;
@@ -572,7 +428,8 @@ fn files_have_the_columns_of_their_definitions() {
         ("states/cpu.parquet".to_owned(), &tables::CPU_STATE, 0),
         ("tables/threads.parquet".to_owned(), &tables::THREADS, 0),
     ];
-    files.extend(store::EVENT_TABLES.iter().map(|d| (format!("events/{}.parquet", d.name), *d, 2)));
+    let events = EventTableId::ALL.iter().map(|id| id.table().def);
+    files.extend(events.map(|def| (format!("events/{}.parquet", def.name), def, 2)));
     for (name, def, more) in files {
         let file = std::fs::File::open(at.join(&name)).unwrap();
         let reader = SerializedFileReader::new(file).unwrap();

@@ -2,9 +2,8 @@
 //! sum of the counts so far, as Perfetto's own performance counters are written.
 
 use super::Pen;
-use super::bundles::FieldValue::{Int, Text};
 use super::programs::{packet, track, track_event};
-use model::{CpuId, Event, NameId, Ns, Tid};
+use model::{CpuId, Event, NameId, Ns};
 use rustc_hash::FxHashMap;
 
 /// The first of the tracks of counters: "cwct" in ASCII. Readers that know the notes leave these tracks out.
@@ -16,36 +15,19 @@ const MAX_TRACKS: usize = 1 << 16;
 #[derive(Default)]
 pub(super) struct Counts(FxHashMap<(CpuId, NameId), (u64, i64)>);
 
-/// A count as in [`model::EventKind::Count`].
-pub(super) struct Count<'a> {
-    pub(super) tid: Tid,
-    pub(super) event: NameId,
-    pub(super) name: &'a str,
-    pub(super) length: Ns,
-    pub(super) count: i64,
-    pub(super) running: Ns,
-}
-
 impl Pen<'_> {
-    pub(super) fn count(&mut self, e: &Event, at: Ns, of: &Count<'_>) {
-        let fields = [
-            ("pid", Int(of.tid.0.into())),
-            ("event", Text(of.name)),
-            ("length", Int(of.length.0)),
-            ("count", Int(of.count)),
-            ("running", Int(of.running.0)),
-        ];
-        self.bundles.note(e.cpu, at, "corewise_count", &fields);
-        let (next, key) = (self.counts.0.len(), (e.cpu, of.event));
+    /// Adds to the track of an event on a CPU.
+    pub(super) fn count(&mut self, e: &Event, at: Ns, event: NameId, name: &str, count: i64) {
+        let (next, key) = (self.counts.0.len(), (e.cpu, event));
         let is_new = !self.counts.0.contains_key(&key);
         if e.at < Ns::ZERO || (is_new && next >= MAX_TRACKS) {
             return;
         }
         let (id, sum) = self.counts.0.entry(key).or_insert((TRACKS + next as u64, 0));
-        *sum = sum.saturating_add(of.count);
+        *sum = sum.saturating_add(count);
         let (id, sum) = (*id, *sum);
         if is_new {
-            let name = format!("{} of cpu {}", of.name, e.cpu.0);
+            let name = format!("{name} of cpu {}", e.cpu.0);
             self.packet(None, packet::TRACK_DESCRIPTOR, |p| {
                 p.uint(track::UUID, id);
                 p.text(track::NAME, &name);

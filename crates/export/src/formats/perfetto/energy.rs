@@ -1,11 +1,10 @@
-//! Energy and temperature as notes. With `--redact`, both are averaged: fine readings show what programs compute.
+//! Energy and temperature with `--redact`: both are averaged, as fine readings show what programs compute.
 //!
 //! ```text
 //!   readings    ├──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┤       of a domain
 //!   redacted    ├────────────────┼─────────────────────┤       at least a second each; the last has the rest, so that the sum stays
 //! ```
 
-use super::bundles::FieldValue::{Int, Text};
 use super::kernel::text;
 use super::{Job, Options, Pen};
 use crate::ExportError;
@@ -48,6 +47,15 @@ impl Averages {
             job.session.rows_within("power_over_time", job.options.span, each)?;
         }
         Ok(Self { ends, ..Self::default() })
+    }
+
+    /// Adds a reading of energy or temperature. Returns the redacted reading that it completes.
+    pub(super) fn of(&mut self, e: &Event, names: &[Box<str>]) -> Option<EventKind> {
+        match e.what {
+            EventKind::Energy(used) => self.add(e.at, &used, names).map(EventKind::Energy),
+            EventKind::Temperature(read) => self.heat(e.at, read).map(EventKind::Temperature),
+            _ => None,
+        }
     }
 
     /// Adds a reading. Returns what was used since the last result, once that is at least a second and another second follows. It is unknown if
@@ -96,54 +104,10 @@ impl Averages {
 }
 
 impl Pen<'_> {
-    /// Writes an event of energy or temperature.
-    pub(super) fn energy(&mut self, e: &Event, at: Ns, names: &[Box<str>], options: &Options) {
-        let word = |id: NameId| Text(text(names, id).unwrap_or_default());
-        match e.what {
-            EventKind::EnergyDomain(of) => {
-                let fields = [
-                    ("domain", word(of.domain)),
-                    ("part", word(of.part)),
-                    ("parent", word(of.parent)),
-                    ("same_as", word(of.same_as)),
-                    ("source", word(of.source)),
-                    ("from_power", Int(of.from_power.into())),
-                    ("update", Int(of.update.get().map_or(-1, |ns| ns.0))),
-                ];
-                self.bundles.note(e.cpu, at, "corewise_energy_domain", &fields);
-            }
-            EventKind::Energy(used) => {
-                let used = if options.redact { self.averages.add(e.at, &used, names) } else { Some(used) };
-                if let Some(used) = used {
-                    self.used(e.cpu, at, &used, names);
-                }
-            }
-            EventKind::Temperature(read) => {
-                let read = if options.redact { self.averages.heat(e.at, read) } else { Some(read) };
-                let Some(read) = read else { return };
-                let fields = [("zone", word(read.zone)), ("mc", Int(read.millicelsius.into()))];
-                self.bundles.note(e.cpu, at, "corewise_temperature", &fields);
-            }
-            _ => {}
-        }
-    }
-
-    fn used(&mut self, cpu: CpuId, at: Ns, used: &EnergyUse, names: &[Box<str>]) {
-        let word = |id: NameId| Text(text(names, id).unwrap_or_default());
-        let fields = [
-            ("domain", word(used.domain)),
-            ("unknown", word(used.unknown)),
-            ("length", Int(used.length.0)),
-            ("nj", Int(used.nj.to_word())),
-            ("spread_nj", Int(used.spread_nj)),
-        ];
-        self.bundles.note(cpu, at, "corewise_energy", &fields);
-    }
-
     /// Writes what redacted readings of energy were kept back.
-    pub(super) fn energy_rest(&mut self, names: &[Box<str>]) {
+    pub(super) fn energy_rest(&mut self, names: &[Box<str>], options: &Options) {
         for (at, used) in self.averages.rest() {
-            self.used(CpuId::UNKNOWN, self.absolute(at), &used, names);
+            self.note(CpuId::UNKNOWN, self.absolute(at), &EventKind::Energy(used), names, options);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Pen;
 use super::bundles::FieldValue::{Int, Text};
-use model::{CpuId, Event, IrqKind, NameId, Ns, Pid, Prio, Switch, SwitchOut, Tid, Wake, WakeKind};
+use model::{Coded, CpuId, Event, IrqKind, NameId, Ns, Pid, Prio, Switch, SwitchOut, Tid, Wake, WakeKind};
 
 /// Fields of `ftrace/ftrace_event.proto`; those of the events are in `ftrace/{sched,power,irq,task}.proto`.
 mod kind {
@@ -49,20 +49,6 @@ fn number(out: SwitchOut, state_letter: u8) -> (u32, bool) {
     (number, true)
 }
 
-fn word(out: SwitchOut) -> &'static str {
-    match out {
-        SwitchOut::Runnable => "runnable",
-        SwitchOut::Preempted => "preempted",
-        SwitchOut::PreemptedToUser => "preempted_to_user",
-        SwitchOut::Yielded => "yielded",
-        SwitchOut::Throttled => "throttled",
-        SwitchOut::GaveWay => "gave_way",
-        SwitchOut::Blocked => "blocked",
-        SwitchOut::Exited => "exited",
-        SwitchOut::NotRecorded => "not_recorded",
-    }
-}
-
 /// A priority, if recorded.
 fn recorded(prio: Prio) -> Option<i64> {
     prio.get().map(i64::from)
@@ -82,7 +68,7 @@ impl Pen<'_> {
         }
         let state_letter = char::from(s.state_letter).to_string();
         if !exact {
-            fields.push(("out", Text(word(s.out))));
+            fields.push(("out", Text(s.out.word())));
             fields.push(("state_letter", Text(&state_letter)));
         }
         if s.prev == Tid::UNKNOWN {
@@ -122,7 +108,7 @@ impl Pen<'_> {
         let mut fields = vec![
             ("prev", Int(i64::from(s.prev.0))),
             ("next", Int(i64::from(s.next.0))),
-            ("out", Text(word(s.out))),
+            ("out", Text(s.out.word())),
             ("state_letter", Text(&state_letter)),
             ("state", Int(i64::from(s.prev_state))),
         ];
@@ -195,8 +181,7 @@ impl Pen<'_> {
             (IrqKind::Soft, false) => kind::SOFTIRQ_EXIT,
             // Perfetto's own events of these have addresses in place of names.
             (IrqKind::Timer | IrqKind::Ipi, _) => {
-                let of = Text(if of == IrqKind::Timer { "timer" } else { "ipi" });
-                let mut fields = vec![("kind", of), ("begins", Int(begins.is_some().into()))];
+                let mut fields = vec![("kind", Text(of.word())), ("begins", Int(begins.is_some().into()))];
                 fields.extend(begins.flatten().map(|name| ("name", Text(name))));
                 return self.bundles.note(e.cpu, at, "corewise_interrupt", &fields);
             }

@@ -40,28 +40,14 @@
 //! | `corewise_current` | a CPU ran this then: `pid` |
 //! | `corewise_named` | the event that follows on this CPU names `pid` as the task that runs, which no switch brought in |
 //! | `corewise_process` | before a `sched_process_fork`: the new thread `pid` is of process `tgid` |
-//! | `corewise_charge` | `pid`, `ns` |
-//! | `corewise_priority` | `pid`, `prio`, `policy`, `nice` |
-//! | `corewise_inherit` | `pid` is lent a priority by a lock's waiter, or no longer: `prio`, `old_prio` (−32768: not recorded), `donor` (absent: not recorded; 0: none any more) |
-//! | `corewise_affinity` | `pid`, `cpus` |
-//! | `corewise_cgroup` | `pid`, `id`, `path` |
-//! | `corewise_cgroup_limits` | `id`, `path`, `quota` (ns in a period; the largest number: none), `period`, `weight` (0: not recorded), `cpus` |
-//! | `corewise_cgroup_stat` | `id`, `periods`, `throttled` (periods), `time` |
 //! | `corewise_yield` | `pid` calls `sched_yield`, or returns from it: `begins` |
-//! | `corewise_throttle` | `pid` (0: every change is recorded from here on), `begins` |
-//! | `corewise_sched_attr` | `pid`, `prio` (−32768: not recorded), `uclamp_min`, `uclamp_max` (−1: not recorded) |
 //! | `corewise_interrupt` | `kind` (timer, ipi), `begins`, `name` (on begin, if recorded) |
-//! | `corewise_ideal_cpu` | `pid`, `cpu` (−1: none any more) |
-//! | `corewise_parking` | `cpu_id`, `parked` |
 //! | `corewise_inner` | `pid`, `inner_tid`, `inner_pid` |
-//! | `corewise_steal` | `total` |
-//! | `corewise_clock` | `which` (monotonic, boottime, realtime, tsc, perf), `reading` |
-//! | `corewise_count` | what `event` counted on this CPU while `pid` (0: idle, −1: several threads) ran: `length` (ns since the reading before), `count`, `running` (ns in which it counted). Counter tracks (uuid 0x63776374…) show the sums to viewers |
-//! | `corewise_energy_domain` | a source of energy: `domain`, `part`, `parent`, `same_as`, `source`, `from_power`, `update` (ns; −1: not known) |
-//! | `corewise_energy` | with `--redact`, over at least a second: what `domain` used: `length` (ns since its reading before), `nj` (−1: not known), `spread_nj`, `unknown` (why) |
-//! | `corewise_temperature` | `zone`, `mc` (thousandths of a degree Celsius) |
-//! | `corewise_loss` | `from`, `to`, `cpu`, `events`; a slice on a track of its own shows the same |
 //! | `corewise_sample` | the last sample of a CPU: the recording ran until then |
+//! | `corewise_<kind>` | an event of any other kind: the columns of its table, by the names that `model` declares for notes (`event/kinds.rs`). Words and texts are texts, truth values 0 or 1, doubles their bits; a callchain is the `iid` of an interned callstack. A column that is null has the number declared for it, or no field |
+//!
+//! `corewise_count` is also shown as counter tracks (uuid 0x63776374…), and `corewise_loss` as slices on tracks of their own. With `--redact`,
+//! `corewise_energy` and `corewise_temperature` are over at least a second.
 //!
 //! Timestamps are the source's own numbers (origin + time), declared as its clock by `primary_trace_clock`.
 
@@ -69,6 +55,7 @@ mod bundles;
 mod counts;
 mod energy;
 mod kernel;
+mod notes;
 mod opening;
 mod programs;
 mod proto;
@@ -77,12 +64,9 @@ mod snapshot;
 
 use crate::{ExportError, Exporter, Job, Offer, Options, Outputs, Shape};
 use bundles::Bundles;
-use bundles::FieldValue::{Int, Text};
+use bundles::FieldValue::Int;
 use kernel::text;
-use model::{
-    BlockOperation, BlockRequest, Clock, CpuId, Donor, Event, EventKind, InheritedPriority, NameId, Ns, Pid, Tid,
-    WakeKind,
-};
+use model::{BlockOperation, BlockRequest, Clock, CpuId, Event, EventKind, NameId, Ns, Pid, Tid, WakeKind};
 use programs::packet;
 use proto::Proto;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -158,7 +142,7 @@ impl Exporter for Perfetto {
         });
         failed?;
         read?;
-        pen.energy_rest(&known);
+        pen.energy_rest(&known, job.options);
         pen.ends(job.options);
         Ok(pen.flush()?)
     }
@@ -283,109 +267,43 @@ impl<'a> Pen<'a> {
             EventKind::Frame(frame) => self.frame(at, frame, name(frame.layer)),
             EventKind::Loss(loss) => self.loss(e, at, loss),
             EventKind::Block { tid, request } => self.block(e, at, *tid, request),
-            EventKind::Count { tid, event, length, count, running } => {
-                let name = name(*event).unwrap_or_default();
-                let (tid, event, length, count, running) = (*tid, *event, *length, *count, *running);
-                self.count(e, at, &counts::Count { tid, event, name, length, count, running });
-            }
-            EventKind::Sample => {}
-            EventKind::EnergyDomain(_) | EventKind::Energy(_) | EventKind::Temperature(_) => {
-                self.energy(e, at, names, options);
+            EventKind::Count { event, count, .. } => {
+                self.note(e.cpu, at, &e.what, names, options);
+                self.count(e, at, *event, name(*event).unwrap_or_default(), *count);
             }
             EventKind::CpuSample { tid, stack, .. } => self.sample(e.cpu, at, *tid, *stack),
-            _ => self.rare(e, at, names, options),
+            EventKind::Energy(_) | EventKind::Temperature(_) if options.redact => {
+                if let Some(what) = self.averages.of(e, names) {
+                    self.note(e.cpu, at, &what, names, options);
+                }
+            }
+            EventKind::Current { tid } => self.fact(e, at, "corewise_current", &[("pid", *tid)]),
+            EventKind::Yield { tid, begins } => {
+                self.bundles.note(
+                    e.cpu,
+                    at,
+                    "corewise_yield",
+                    &[("pid", Int(tid.0.into())), ("begins", Int((*begins).into()))],
+                );
+            }
+            EventKind::Inner { tid, inner_tid, inner_pid } => {
+                let fields = [("pid", *tid), ("inner_tid", *inner_tid), ("inner_pid", Tid(inner_pid.0))];
+                self.fact(e, at, "corewise_inner", &fields);
+            }
+            EventKind::Sample | EventKind::CountAtMark { .. } | EventKind::Present(_) | EventKind::FrameTime(_) => {}
+            what => {
+                self.note(e.cpu, at, what, names, options);
+                if let EventKind::Clock { which: Clock::Realtime, reading } = what {
+                    self.clocks(at, Some(*reading));
+                }
+            }
         }
     }
 
-    /// Writes the kinds of events that only a note can represent.
-    fn rare(&mut self, e: &Event, at: Ns, names: &[Box<str>], options: &Options) {
-        let mut note =
-            |what: &str, fields: &[(&str, bundles::FieldValue<'_>)]| self.bundles.note(e.cpu, at, what, fields);
-        match e.what {
-            EventKind::Current { tid } => note("corewise_current", &[("pid", Int(tid.0.into()))]),
-            EventKind::Charge { tid, ns } => note("corewise_charge", &[("pid", Int(tid.0.into())), ("ns", Int(ns.0))]),
-            EventKind::Priority { tid, prio, policy, nice } => {
-                let (policy, nice) = (Int(policy.unwrap_or(-1).into()), Int(nice.unwrap_or(i8::MIN).into()));
-                let prio = Int(prio.to_word().into());
-                let fields = [("pid", Int(tid.0.into())), ("prio", prio), ("policy", policy), ("nice", nice)];
-                note("corewise_priority", &fields);
-            }
-            EventKind::Inherit { tid, priority: InheritedPriority { donor, old_prio, prio } } => {
-                let [prio, old_prio] = [prio, old_prio].map(|prio| Int(prio.to_word().into()));
-                let mut fields = vec![("pid", Int(tid.0.into())), ("prio", prio), ("old_prio", old_prio)];
-                match donor {
-                    Donor::NotRecorded => {}
-                    Donor::None => fields.push(("donor", Int(0))),
-                    Donor::Thread(of) => fields.push(("donor", Int(of.0.into()))),
-                }
-                note("corewise_inherit", &fields);
-            }
-            EventKind::Affinity { tid, cpus } => {
-                let cpus = Text(text(names, cpus).unwrap_or_default());
-                note("corewise_affinity", &[("pid", Int(tid.0.into())), ("cpus", cpus)]);
-            }
-            EventKind::Cgroup { tid, id, path } => {
-                let path = text(names, path).filter(|_| !options.redact).unwrap_or_default();
-                let fields = [("pid", Int(tid.0.into())), ("id", Int(id.cast_signed())), ("path", Text(path))];
-                note("corewise_cgroup", &fields);
-            }
-            EventKind::CgroupLimits { id, path, quota, period, weight, cpus } => {
-                let path = text(names, path).filter(|_| !options.redact).unwrap_or_default();
-                let cpus = text(names, cpus).unwrap_or_default();
-                let fields = [
-                    ("id", Int(id.cast_signed())),
-                    ("path", Text(path)),
-                    ("quota", Int(quota.get().unwrap_or(Ns::MAX).0)),
-                    ("period", Int(period.into())),
-                    ("weight", Int(weight.unwrap_or(0).into())),
-                    ("cpus", Text(cpus)),
-                ];
-                note("corewise_cgroup_limits", &fields);
-            }
-            EventKind::CgroupStat { id, periods, throttled, time } => {
-                let (id, periods) = (Int(id.cast_signed()), Int(periods));
-                let fields = [("id", id), ("periods", periods), ("throttled", Int(throttled)), ("time", Int(time.0))];
-                note("corewise_cgroup_stat", &fields);
-            }
-            EventKind::Throttle { tid, begins } => {
-                let tid = tid.unwrap_or(Tid::IDLE);
-                note("corewise_throttle", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
-            }
-            EventKind::Yield { tid, begins } => {
-                note("corewise_yield", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
-            }
-            EventKind::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
-                let clamp = |value: Option<u16>| Int(value.map_or(-1, i64::from));
-                let (min, max) = (clamp(uclamp_min), clamp(uclamp_max));
-                let fields = [
-                    ("pid", Int(tid.0.into())),
-                    ("prio", Int(prio.to_word().into())),
-                    ("uclamp_min", min),
-                    ("uclamp_max", max),
-                ];
-                note("corewise_sched_attr", &fields);
-            }
-            EventKind::IdealCpu { tid, cpu } => {
-                let cpu = cpu.map_or(-1, |cpu| cpu.0.into());
-                note("corewise_ideal_cpu", &[("pid", Int(tid.0.into())), ("cpu", Int(cpu))]);
-            }
-            EventKind::Parking { of, parked } => {
-                note("corewise_parking", &[("cpu_id", Int(of.0.into())), ("parked", Int(parked.into()))]);
-            }
-            EventKind::Inner { tid, inner_tid, inner_pid } => {
-                let (inner_tid, inner_pid) = (Int(inner_tid.0.into()), Int(inner_pid.0.into()));
-                let fields = [("pid", Int(tid.0.into())), ("inner_tid", inner_tid), ("inner_pid", inner_pid)];
-                note("corewise_inner", &fields);
-            }
-            EventKind::Steal { total } => note("corewise_steal", &[("total", Int(total.0))]),
-            EventKind::Clock { which, reading } => {
-                note("corewise_clock", &[("which", Text(word(which))), ("reading", Int(reading))]);
-                if which == Clock::Realtime {
-                    self.clocks(at, Some(reading));
-                }
-            }
-            _ => {}
-        }
+    /// Writes a note whose fields are threads.
+    fn fact(&mut self, e: &Event, at: Ns, name: &str, threads: &[(&str, Tid)]) {
+        let fields: Vec<_> = threads.iter().map(|(field, tid)| (*field, Int(tid.0.into()))).collect();
+        self.bundles.note(e.cpu, at, name, &fields);
     }
 
     /// Writes a request to a block device (`ftrace/block.proto`).
@@ -438,15 +356,5 @@ impl<'a> Pen<'a> {
             }
             p.end(one);
         });
-    }
-}
-
-fn word(clock: Clock) -> &'static str {
-    match clock {
-        Clock::Monotonic => "monotonic",
-        Clock::Boottime => "boottime",
-        Clock::Realtime => "realtime",
-        Clock::Tsc => "tsc",
-        Clock::Perf => "perf",
     }
 }

@@ -139,6 +139,20 @@ impl Samples {
 }
 
 impl Pen<'_> {
+    /// Writes a callchain that an event refers to, unless it was written.
+    pub(super) fn chain(&mut self, stack: StackId) {
+        let mut interned = Proto::default();
+        self.samples.intern(stack, &mut interned);
+        if !interned.bytes.is_empty() {
+            let p = &mut self.packets;
+            let whole = p.begin(PACKET);
+            p.uint(packet::SEQUENCE, SEQUENCE);
+            p.uint(packet::SEQUENCE_FLAGS, NEEDS_STATE);
+            p.bytes(packet::INTERNED, &interned.bytes);
+            p.end(whole);
+        }
+    }
+
     /// Writes a sample, with the interned data that it is the first to need.
     pub(super) fn sample(&mut self, cpu: CpuId, at: Ns, tid: Tid, stack: StackId) {
         let mut interned = Proto::default();

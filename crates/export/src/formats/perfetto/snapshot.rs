@@ -6,21 +6,18 @@ use crate::directory::Directory;
 use crate::{ExportError, Job, Options, stretch};
 use model::tables::cpu_state;
 use model::{
-    CpuId, CpuState, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, SnapshotState, Span, StackId,
-    Switch, SwitchOut, Tid, tables,
+    Coded, CpuId, CpuState, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, SnapshotState, Span,
+    StackId, Switch, SwitchOut, Tid, tables,
 };
 
 impl Pen<'_> {
     pub(super) fn seen(&mut self, cpu: CpuId, at: Ns, seen: &SnapshotEntry, name: Option<&str>) {
-        let state = match seen.state {
-            SnapshotState::Running => "running",
-            SnapshotState::Ready => "ready",
-            SnapshotState::Blocked => "blocked",
-            SnapshotState::Exited => "exited",
-        };
         let state_letter = char::from(seen.state_letter).to_string();
-        let mut fields =
-            vec![("pid", Int(i64::from(seen.tid.0))), ("state", Text(state)), ("state_letter", Text(&state_letter))];
+        let mut fields = vec![
+            ("pid", Int(i64::from(seen.tid.0))),
+            ("state", Text(seen.state.word())),
+            ("state_letter", Text(&state_letter)),
+        ];
         fields.extend(name.map(|n| ("name", Text(n))));
         if seen.pid != Pid::UNKNOWN {
             fields.push(("tgid", Int(i64::from(seen.pid.0))));
@@ -42,12 +39,8 @@ impl Pen<'_> {
         let directory = Directory::of(job.session)?;
         let now = self.absolute(at);
         stretch::each(&mut part, |s| {
-            let state = match s.state {
-                "running" => SnapshotState::Running,
-                "ready" => SnapshotState::Ready,
-                "blocked" => SnapshotState::Blocked,
-                _ => return Ok(()),
-            };
+            let state = SnapshotState::of_word(s.state.as_bytes()).filter(|state| *state != SnapshotState::Exited);
+            let Some(state) = state else { return Ok(()) };
             let cpu = s.cpu.and_then(|c| u32::try_from(c).ok()).map_or(CpuId::UNKNOWN, CpuId);
             let tid = Tid(i32::try_from(s.tid).unwrap_or(-1));
             let thread = directory.get(s.thread);

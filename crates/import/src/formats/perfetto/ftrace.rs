@@ -59,6 +59,8 @@ pub(super) struct Kernel {
     newest: Tid,
     /// Whether corewise wrote the trace. A field that is absent was then not recorded.
     pub(super) own: bool,
+    /// The callchains to which corewise's notes refer, by their `iid`.
+    pub(super) own_stacks: FxHashMap<u64, StackId>,
     /// The bytes of corewise's note about the next switch of the bundle.
     switch_note: Vec<u8>,
     /// The process of the next thread that is created.
@@ -80,6 +82,7 @@ impl Kernel {
             processes: FxHashMap::default(),
             newest: Tid::UNKNOWN,
             own,
+            own_stacks: FxHashMap::default(),
             switch_note: Vec::new(),
             next_process: Pid::UNKNOWN,
             foreign,
@@ -187,7 +190,7 @@ impl Kernel {
                     return Ok(None);
                 }
                 b"corewise_named" => return Ok(Some(place.event(at, note.tid("pid"), EventKind::Sample))),
-                _ => note.event(names, out),
+                _ => note.event(names, &self.own_stacks, out),
             };
             return Ok(Some(place.event(at, Tid::UNKNOWN, what)));
         }

@@ -6,10 +6,10 @@ use super::wire::{Fields, Malformed};
 use crate::tracepoint::Names;
 use ingest::{Facts, Sampled};
 use model::{
-    Batch, Clock, CpuId, Donor, EnergyDomain, EnergyUse, EventKind, InheritedPriority, IrqKind, LossSpan, MaybeCount,
-    MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Temperature, Tid, Wake,
-    WakeKind,
+    Batch, Coded, CpuId, EnergyUse, EventColumn, EventKind, EventTableId, IrqKind, MaybeNs, NameId, Ns, Pid, Prio,
+    ReadCells, SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
 };
+use rustc_hash::FxHashMap;
 use topology::Machine;
 
 /// The name of the instant whose annotations describe the trace.
@@ -161,17 +161,7 @@ impl<'a> Note<'a> {
     }
 
     fn out(self) -> Option<SwitchOut> {
-        Some(match self.text("out")? {
-            b"runnable" => SwitchOut::Runnable,
-            b"preempted" => SwitchOut::Preempted,
-            b"preempted_to_user" => SwitchOut::PreemptedToUser,
-            b"yielded" => SwitchOut::Yielded,
-            b"throttled" => SwitchOut::Throttled,
-            b"gave_way" => SwitchOut::GaveWay,
-            b"blocked" => SwitchOut::Blocked,
-            b"exited" => SwitchOut::Exited,
-            _ => SwitchOut::NotRecorded,
-        })
+        Some(SwitchOut::of_word(self.text("out")?).unwrap_or(SwitchOut::NotRecorded))
     }
 
     pub(super) fn tid(self, name: &str) -> Tid {
@@ -241,20 +231,15 @@ impl<'a> Note<'a> {
             tid: self.tid("pid"),
             pid: self.pid("tgid"),
             name: self.text("name").map_or(NameId::NONE, |n| names.id(n, out)),
-            state: match self.text("state") {
-                Some(b"running") => SnapshotState::Running,
-                Some(b"ready") => SnapshotState::Ready,
-                Some(b"exited") => SnapshotState::Exited,
-                _ => SnapshotState::Blocked,
-            },
+            state: self.text("state").and_then(SnapshotState::of_word).unwrap_or(SnapshotState::Blocked),
             state_letter: self.state_letter(),
             cpu: self.cpu("cpu").unwrap_or(CpuId::UNKNOWN),
             exec: self.exec_time(),
         }
     }
 
-    /// Returns the event of a note that is not about another event.
-    pub(super) fn event(self, names: &mut Names, out: &mut Batch) -> EventKind {
+    /// Returns the event of a note that is not about another event. `stacks`: the callchains of the trace, by their `iid`.
+    pub(super) fn event(self, names: &mut Names, stacks: &FxHashMap<u64, StackId>, out: &mut Batch) -> EventKind {
         let tid = || self.tid("pid");
         match self.name() {
             b"corewise_switch_nowhere" => EventKind::Switch(self.switch_without_cpu()),
@@ -269,142 +254,89 @@ impl<'a> Note<'a> {
             }),
             b"corewise_seen" => EventKind::Snapshot(self.snapshot(names, out)),
             b"corewise_current" => EventKind::Current { tid: tid() },
-            b"corewise_charge" => EventKind::Charge { tid: tid(), ns: self.ns("ns", Ns::ZERO) },
-            b"corewise_priority" => EventKind::Priority {
-                tid: tid(),
-                prio: self.prio("prio"),
-                policy: self.int("policy").and_then(|v| i8::try_from(v).ok()).filter(|policy| *policy != -1),
-                nice: self.int("nice").and_then(|v| i8::try_from(v).ok()).filter(|nice| *nice != i8::MIN),
-            },
-            b"corewise_inherit" => EventKind::Inherit {
-                tid: tid(),
-                priority: InheritedPriority {
-                    donor: match self.int("donor") {
-                        None => Donor::NotRecorded,
-                        Some(0) => Donor::None,
-                        Some(_) => Donor::Thread(self.tid("donor")),
-                    },
-                    old_prio: self.prio("old_prio"),
-                    prio: self.prio("prio"),
-                },
-            },
-            b"corewise_affinity" => {
-                let cpus = self.text("cpus").map_or(NameId::NONE, |n| names.id(n, out));
-                EventKind::Affinity { tid: tid(), cpus }
-            }
-            b"corewise_cgroup" => {
-                let path = self.text("path").filter(|p| !p.is_empty()).map_or(NameId::NONE, |n| names.id(n, out));
-                EventKind::Cgroup { tid: tid(), id: self.int("id").unwrap_or(0).cast_unsigned(), path }
-            }
-            b"corewise_cgroup_limits" => {
-                let mut name = |field| {
-                    let value = self.text(field).filter(|t| !t.is_empty());
-                    value.map_or(NameId::NONE, |text| names.id(text, out))
-                };
-                EventKind::CgroupLimits {
-                    id: self.int("id").unwrap_or(0).cast_unsigned(),
-                    path: name("path"),
-                    cpus: name("cpus"),
-                    quota: self.int("quota").map(Ns).filter(|quota| *quota != Ns::MAX).into(),
-                    period: self.int("period").and_then(|p| u32::try_from(p).ok()).unwrap_or(0),
-                    weight: self.int("weight").and_then(|w| u16::try_from(w).ok()).filter(|weight| *weight > 0),
-                }
-            }
-            b"corewise_cgroup_stat" => EventKind::CgroupStat {
-                id: self.int("id").unwrap_or(0).cast_unsigned(),
-                periods: self.int("periods").unwrap_or(0),
-                throttled: self.int("throttled").unwrap_or(0),
-                time: self.ns("time", Ns::ZERO),
-            },
             b"corewise_yield" => EventKind::Yield { tid: tid(), begins: self.int("begins") == Some(1) },
-            b"corewise_throttle" => EventKind::Throttle {
-                tid: Some(tid()).filter(|tid| *tid != Tid::IDLE),
-                begins: self.int("begins") == Some(1),
-            },
-            b"corewise_sched_attr" => {
-                let clamp = |field| self.int(field).and_then(|v| u16::try_from(v).ok());
-                let prio = self.prio("prio");
-                EventKind::SchedAttr {
-                    tid: tid(),
-                    prio,
-                    uclamp_min: clamp("uclamp_min"),
-                    uclamp_max: clamp("uclamp_max"),
-                }
-            }
-            b"corewise_ideal_cpu" => EventKind::IdealCpu { tid: tid(), cpu: self.cpu("cpu") },
             b"corewise_interrupt" => EventKind::Irq {
                 kind: if self.text("kind") == Some(b"timer") { IrqKind::Timer } else { IrqKind::Ipi },
                 number: -1,
                 begins: self.int("begins") == Some(1),
                 name: self.text("name").map_or(NameId::NONE, |n| names.id(n, out)),
             },
-            b"corewise_parking" => EventKind::Parking {
-                of: self.cpu("cpu_id").unwrap_or(CpuId::UNKNOWN),
-                parked: self.int("parked") == Some(1),
-            },
             b"corewise_inner" => {
                 EventKind::Inner { tid: tid(), inner_tid: self.tid("inner_tid"), inner_pid: self.pid("inner_pid") }
             }
-            b"corewise_count" => {
-                let length = self.ns("length", Ns::ZERO).max(Ns::ZERO);
-                EventKind::Count {
-                    tid: tid(),
-                    event: self.text("event").map_or(NameId::NONE, |name| names.id(name, out)),
-                    length,
-                    count: self.int("count").unwrap_or(0),
-                    running: self.ns("running", Ns::ZERO).clamp(Ns::ZERO, length),
-                }
-            }
-            b"corewise_energy_domain" => {
-                let mut name = |field| {
-                    let value = self.text(field).filter(|t| !t.is_empty());
-                    value.map_or(NameId::NONE, |text| names.id(text, out))
+            of_table => {
+                let read = |table: EventTableId| {
+                    let columns = table.table().columns;
+                    EventKind::read_cells(table, &mut Cells { note: self, columns, names, out, stacks })
                 };
-                EventKind::EnergyDomain(EnergyDomain {
-                    domain: name("domain"),
-                    part: name("part"),
-                    parent: name("parent"),
-                    same_as: name("same_as"),
-                    source: name("source"),
-                    from_power: self.int("from_power") == Some(1),
-                    update: self.int("update").filter(|update| *update >= 0).map(Ns).into(),
-                })
+                // A note of a newer corewise only shows that the recording was running.
+                EventTableId::of_note(of_table).and_then(read).map_or(EventKind::Sample, plausible)
             }
-            b"corewise_energy" => {
-                let mut name = |field| {
-                    let value = self.text(field).filter(|t| !t.is_empty());
-                    value.map_or(NameId::NONE, |text| names.id(text, out))
-                };
-                EventKind::Energy(EnergyUse {
-                    domain: name("domain"),
-                    unknown: name("unknown"),
-                    length: self.ns("length", Ns::ZERO).max(Ns::ZERO),
-                    nj: self.int("nj").map_or(MaybeCount::UNKNOWN, MaybeCount::new),
-                    spread_nj: self.int("spread_nj").unwrap_or(0).max(0),
-                })
-            }
-            b"corewise_temperature" => EventKind::Temperature(Temperature {
-                zone: self.text("zone").map_or(NameId::NONE, |zone| names.id(zone, out)),
-                millicelsius: self.int("mc").and_then(|mc| i32::try_from(mc).ok()).unwrap_or(i32::MIN),
-            }),
-            b"corewise_steal" => EventKind::Steal { total: self.ns("total", Ns::ZERO) },
-            b"corewise_clock" => {
-                let which = match self.text("which") {
-                    Some(b"monotonic") => Clock::Monotonic,
-                    Some(b"boottime") => Clock::Boottime,
-                    Some(b"realtime") => Clock::Realtime,
-                    Some(b"tsc") => Clock::Tsc,
-                    _ => Clock::Perf,
-                };
-                EventKind::Clock { which, reading: self.int("reading").unwrap_or(0) }
-            }
-            b"corewise_loss" => EventKind::Loss(LossSpan {
-                from: self.int("from").map(Ns).into(),
-                to: self.int("to").map(Ns).into(),
-                cpu: self.cpu("cpu"),
-                events: self.int("events").map_or(MaybeCount::UNKNOWN, MaybeCount::new),
-            }),
-            _ => EventKind::Sample,
         }
+    }
+}
+
+/// The cells of a note.
+struct Cells<'a> {
+    note: Note<'a>,
+    columns: &'static [EventColumn],
+    names: &'a mut Names,
+    out: &'a mut Batch,
+    stacks: &'a FxHashMap<u64, StackId>,
+}
+
+impl<'a> Cells<'a> {
+    fn name(&self, at: usize) -> &'static str {
+        self.columns.get(at).map_or("", |column| column.note)
+    }
+
+    fn filled(&self, at: usize) -> Option<&'a [u8]> {
+        self.note.text(self.name(at)).filter(|text| !text.is_empty())
+    }
+}
+
+impl ReadCells for Cells<'_> {
+    fn int(&mut self, at: usize) -> Option<i64> {
+        let absent = self.columns.get(at)?.absent;
+        self.note.int(self.name(at)).filter(|value| Some(*value) != absent)
+    }
+
+    fn number(&mut self, at: usize) -> i64 {
+        self.int(at).unwrap_or(0)
+    }
+
+    fn float(&mut self, at: usize) -> f64 {
+        self.int(at).map_or(f64::NAN, |bits| f64::from_bits(bits.cast_unsigned()))
+    }
+
+    fn text(&mut self, at: usize) -> NameId {
+        self.filled(at).map_or(NameId::NONE, |text| self.names.id(text, self.out))
+    }
+
+    fn stack(&mut self, at: usize) -> StackId {
+        self.int(at).and_then(|iid| self.stacks.get(&iid.cast_unsigned())).copied().unwrap_or(StackId::NONE)
+    }
+
+    fn word<T: Coded>(&mut self, at: usize) -> Option<T> {
+        // A word that notes do not have is the only one so far.
+        if self.name(at).is_empty() { T::of_code(0) } else { T::of_word(self.filled(at)?) }
+    }
+
+    fn flag(&mut self, at: usize, _: u8) -> bool {
+        self.int(at) == Some(1)
+    }
+}
+
+/// Limits times and counts that a damaged note may have to what is possible.
+fn plausible(what: EventKind) -> EventKind {
+    match what {
+        EventKind::Count { tid, event, length, count, running } => {
+            let length = length.max(Ns::ZERO);
+            EventKind::Count { tid, event, length, count, running: running.clamp(Ns::ZERO, length) }
+        }
+        EventKind::Energy(used) => {
+            EventKind::Energy(EnergyUse { length: used.length.max(Ns::ZERO), spread_nj: used.spread_nj.max(0), ..used })
+        }
+        _ => what,
     }
 }

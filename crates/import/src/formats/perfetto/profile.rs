@@ -61,21 +61,22 @@ impl Interned {
         matches!(field, 5..=7 | 16 | 17 | 19)
     }
 
-    /// Takes an entry of a field.
+    /// Takes an entry of a field. Returns the `iid` of a callchain.
     pub(super) fn learn(
         &mut self,
         field: u32,
         body: &[u8],
         names: &mut Names,
         out: &mut Batch,
-    ) -> Result<(), Malformed> {
+    ) -> Result<Option<u64>, Malformed> {
         match field {
-            5 | 16 | 17 => self.text(field, body, names, out),
-            6 => self.frame(body),
-            7 => self.callstack(body),
-            19 => self.mapping(body, names, out),
-            _ => Ok(()),
+            5 | 16 | 17 => self.text(field, body, names, out)?,
+            6 => self.frame(body)?,
+            7 => return self.callstack(body).map(Some),
+            19 => self.mapping(body, names, out)?,
+            _ => {}
         }
+        Ok(None)
     }
 
     fn text(&mut self, field: u32, body: &[u8], names: &mut Names, out: &mut Batch) -> Result<(), Malformed> {
@@ -150,7 +151,7 @@ impl Interned {
         Ok(())
     }
 
-    fn callstack(&mut self, body: &[u8]) -> Result<(), Malformed> {
+    fn callstack(&mut self, body: &[u8]) -> Result<u64, Malformed> {
         let (mut iid, mut frames) = (0, Vec::new());
         let mut fields = Fields::of(body);
         while let Some((field, value)) = fields.next()? {
@@ -165,7 +166,7 @@ impl Interned {
             }
         }
         self.callstacks.insert(iid, frames.into());
-        Ok(())
+        Ok(iid)
     }
 
     /// Returns a callchain, innermost frame first.

@@ -227,8 +227,12 @@ impl Reading<'_, '_> {
             if field != 2 {
                 let profile = &mut self.sequence.profile;
                 let before = profile.len();
-                profile.learn(field, value.bytes(), &mut self.reader.names, out)?;
+                let callchain = profile.learn(field, value.bytes(), &mut self.reader.names, out)?;
                 self.reader.numbered += profile.len() - before;
+                let kernel = &mut self.reader.bundles.kernel;
+                if let Some(iid) = callchain.filter(|_| kernel.own) {
+                    kernel.own_stacks.insert(iid, profile.stack(iid, &mut self.reader.chains, out));
+                }
                 continue;
             }
             let (mut iid, mut name) = (0, &[][..]);

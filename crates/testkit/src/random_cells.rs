@@ -1,0 +1,61 @@
+//! Random events of the kinds that have a table of their own.
+
+use crate::Rng;
+use model::{Coded, EventKind, EventTableId, NameId, ReadCells, StackId};
+
+/// Random cells, of which [`EventKind::read_cells`] makes events.
+struct RandomCells<'a> {
+    rng: &'a mut Rng,
+    names: usize,
+    stacks: usize,
+}
+
+impl RandomCells<'_> {
+    /// Returns an id up to `most`, or 0.
+    fn id(&mut self, most: usize) -> u32 {
+        self.rng.below(most + 1) as u32
+    }
+}
+
+impl ReadCells for RandomCells<'_> {
+    fn int(&mut self, at: usize) -> Option<i64> {
+        (!self.rng.one_in(4)).then(|| self.number(at))
+    }
+
+    fn number(&mut self, _: usize) -> i64 {
+        // Some fit into a byte, some need more than 32 bits.
+        let bits = self.rng.pick(&[3, 7, 15, 31, 40]).unwrap_or_default();
+        self.rng.below(1 << bits) as i64
+    }
+
+    fn float(&mut self, at: usize) -> f64 {
+        self.number(at) as f64 / 3.0
+    }
+
+    fn text(&mut self, _: usize) -> NameId {
+        NameId(self.id(self.names))
+    }
+
+    fn stack(&mut self, _: usize) -> StackId {
+        StackId(self.id(self.stacks))
+    }
+
+    fn word<T: Coded>(&mut self, _: usize) -> Option<T> {
+        self.rng.pick(T::WORDS).map(|(value, _)| value)
+    }
+
+    fn flag(&mut self, _: usize, _: u8) -> bool {
+        self.rng.one_in(2)
+    }
+}
+
+/// Returns a random event of a table, with ids of up to so many texts and callchains.
+///
+/// # Panics
+/// The table has facts about threads, switches or wakeups, which are not declared by columns.
+#[must_use]
+pub fn random_event(table: EventTableId, rng: &mut Rng, names: usize, stacks: usize) -> EventKind {
+    (0..1000)
+        .find_map(|_| EventKind::read_cells(table, &mut RandomCells { rng, names, stacks }))
+        .unwrap_or_else(|| panic!("no valid cells of {table:?}"))
+}
