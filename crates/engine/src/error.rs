@@ -57,9 +57,21 @@ pub enum EngineError {
     /// The caller refused the output.
     #[error("cannot write: {0}")]
     Output(std::io::Error),
-    /// Any other error, as a message.
+    /// The recording does not have what was requested: a table, a process, a mark, a frame. The message says what it has.
     #[error("{0}")]
-    Other(String),
+    NotFound(String),
+    /// The recording cannot answer the request as it was made. The message says what to ask instead.
+    #[error("{0}")]
+    Unfit(String),
+    /// The path is no recording that can be opened. The message says what to do.
+    #[error("{0}")]
+    NotOpened(String),
+    /// What was to be read is damaged.
+    #[error("{0}")]
+    Damaged(String),
+    /// A defect of corewise.
+    #[error("{0}")]
+    Bug(String),
 }
 
 impl From<account::SpillError> for EngineError {
@@ -94,7 +106,7 @@ impl EngineError {
 
     /// A folder lacks a table, or has a version of it with other columns.
     pub(crate) fn outdated(folder: &store::Folder, table: &str) -> Self {
-        Self::Other(format!(
+        Self::NotOpened(format!(
             "{}: the table {table} is missing or has other columns than this version of corewise expects: import the source again",
             folder.path().display()
         ))

@@ -89,7 +89,7 @@ pub fn import(
         for table in &tables {
             writer.table(table)?;
         }
-        let identity = identity.join().map_err(|_| EngineError::Other("reading the checksum failed".into()))??;
+        let identity = identity.join().map_err(|_| EngineError::Bug("reading the checksum failed".into()))??;
         writer.finish(manifest(&accounted, identity)?)?;
         Ok(accounted)
     })
@@ -204,7 +204,7 @@ fn manifest(accounted: &Accounted, identity: Identity) -> Result<Manifest, Engin
 
 /// Sets the summary in a manifest.
 pub(crate) fn set_summary(manifest: &mut Manifest, summary: &Summary) -> Result<(), EngineError> {
-    let summary = serde_json::to_value(summary).map_err(|e| EngineError::Other(e.to_string()))?;
+    let summary = serde_json::to_value(summary).map_err(|e| EngineError::Bug(e.to_string()))?;
     if let serde_json::Value::Object(summary) = summary {
         manifest.summary = summary;
     }

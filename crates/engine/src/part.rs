@@ -33,7 +33,7 @@ impl Session {
         let Some(span) = span.overlap(Span { start: Ns::ZERO, end }) else {
             let path = self.path().display();
             let seconds = |at: Ns| at.0 as f64 / 1e9;
-            return Err(EngineError::Other(format!(
+            return Err(EngineError::Unfit(format!(
                 "{path}: the range {:.6}s..{:.6}s is outside the recording, which lasts {:.6} s; times without a unit are in seconds (also: 30ms..40ms)",
                 seconds(span.start),
                 seconds(span.end),

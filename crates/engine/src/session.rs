@@ -58,7 +58,7 @@ pub type EventCallback<'a> = &'a mut dyn FnMut(&[Event], &[Box<str>]) -> std::io
 pub(crate) fn refuse_interrupted(path: &Path) -> Result<(), EngineError> {
     if path.join("spool").is_dir() && !path.join(store::MANIFEST).exists() {
         let path = path.display();
-        return Err(EngineError::Other(format!(
+        return Err(EngineError::NotOpened(format!(
             "{path}: this recording was interrupted before it was converted: run `corewise recover {path}`"
         )));
     }
@@ -126,7 +126,7 @@ impl Session {
     fn open_folder(path: &Path, options: PassOptions, may_write: bool) -> Result<Self, EngineError> {
         refuse_interrupted(path)?;
         if options.strict_loss {
-            return Err(EngineError::Other(format!(
+            return Err(EngineError::Unfit(format!(
                 "{}: --strict-loss needs the original recording, not a trace folder",
                 path.display()
             )));

@@ -140,7 +140,7 @@ impl Summary {
     pub(crate) fn of_manifest(folder: &store::Folder) -> Result<Self, EngineError> {
         serde_json::from_value(serde_json::Value::Object(folder.manifest().summary.clone())).map_err(|e| {
             let path = folder.path().display();
-            EngineError::Other(format!("{path}: the summary in the manifest is damaged: {e}"))
+            EngineError::Damaged(format!("{path}: the summary in the manifest is damaged: {e}"))
         })
     }
 

@@ -294,6 +294,6 @@ mod tests {
         // No rights, and a full disk.
         assert!(may_pass(&io(Error::from_raw_os_error(13))) && may_pass(&io(Error::from_raw_os_error(28))));
         assert!(!may_pass(&io(Error::from_raw_os_error(2))) && !may_pass(&io(ErrorKind::UnexpectedEof.into())));
-        assert!(!may_pass(&EngineError::Other("damaged".to_owned())));
+        assert!(!may_pass(&EngineError::Damaged("damaged".to_owned())));
     }
 }

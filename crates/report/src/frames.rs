@@ -84,7 +84,7 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<()
         sums.rows.retain(|row| is_of(process, sums.def, row));
         if sums.rows.is_empty() && session.full_summary().is_of_frames() {
             let path = session.path().display();
-            return Err(EngineError::Other(format!(
+            return Err(EngineError::NotFound(format!(
                 "{path}: no frames of a process named {process}; `corewise report {path}` shows all frames"
             )));
         }

@@ -24,7 +24,7 @@ pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result
     }
     let chosen = crate::prepare_sections(session, options)?;
     let diagnosis = chosen.diagnosis(session)?;
-    let head = head(session, diagnosis.as_ref()).map_err(|e| EngineError::Other(e.to_string()))?;
+    let head = head(session, diagnosis.as_ref()).map_err(|e| EngineError::Bug(e.to_string()))?;
     let mut parts: BTreeMap<&str, Part<'_>> =
         head.iter().map(|(name, part)| (name.as_str(), Part::Json(part))).collect();
     let mut names = vec![
@@ -51,7 +51,7 @@ pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result
         parts.insert(name, Part::Table(Table { session, request, def, of: of.as_ref(), process, frames_of }));
     }
     let error = |e: serde_json::Error| {
-        if e.is_io() { EngineError::Output(e.into()) } else { EngineError::Other(e.to_string()) }
+        if e.is_io() { EngineError::Output(e.into()) } else { EngineError::Bug(e.to_string()) }
     };
     parts.serialize(&mut serde_json::Serializer::pretty(out)).map_err(error)
 }

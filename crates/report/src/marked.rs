@@ -55,7 +55,7 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
     })?;
     if sums.is_empty() {
         let path = session.path().display();
-        return Err(EngineError::Other(format!(
+        return Err(EngineError::NotFound(format!(
             "{path}: no stretch is marked {name}; `corewise table {path} marks` lists all marks"
         )));
     }

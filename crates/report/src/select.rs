@@ -97,7 +97,7 @@ pub fn groups(session: &Session, options: &Options) -> Result<Vec<Group>, Engine
             let mut names = BTreeSet::new();
             let _ = threads(&mut |thread| _ = names.insert(thread.name));
             let meant = engine::did_you_mean(requested, names.iter().map(String::as_str));
-            EngineError::Other(format!(
+            EngineError::NotFound(format!(
                 "{path}: no thread of a process named {requested}{place}{meant} `corewise report {path}` shows all threads"
             ))
         });

@@ -171,7 +171,7 @@ fn pass_on(
     let stretches: Vec<Stretch> = stretches.collect();
     read.fetch_add(stretches.len() as u64, Ordering::Relaxed);
     // If the writer is gone, it failed; its error is the one that is reported.
-    send.send(stretches).map_err(|_| EngineError::Other("writing levels of detail failed".into()))
+    send.send(stretches).map_err(|_| EngineError::Bug("writing levels of detail failed".into()))
 }
 
 /// Returns the narrowest width: about the time between a CPU's switches, below which little can be merged.

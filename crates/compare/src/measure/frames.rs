@@ -185,7 +185,7 @@ pub fn of_frames(session: &Session, process: Option<&str>) -> Result<Run, Engine
     let Some(at) = chains.iter().position(is_wanted) else {
         let path = session.path().display();
         let of = process.map(|name| format!(" of a process named {name}")).unwrap_or_default();
-        return Err(EngineError::Other(format!("{path}: no frames{of}; `corewise report {path}` shows all frames")));
+        return Err(EngineError::NotFound(format!("{path}: no frames{of}; `corewise report {path}` shows all frames")));
     };
     let (key, chain) = chains.remove(at);
     let mut run = of_log(session);

@@ -30,10 +30,10 @@ pub fn read(path: &Path) -> Result<Option<Vec<(String, Run)>>, EngineError> {
     let text = String::from_utf8_lossy(&bytes(&path, MAX_BYTES as u64 + 1)?).into_owned();
     let shown = path.display();
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let sheet = printed::read(&stem, &text).map_err(|why| EngineError::Other(format!("{shown}: {why}")))?;
+    let sheet = printed::read(&stem, &text).map_err(|why| EngineError::Damaged(format!("{shown}: {why}")))?;
     let kind = sheet.kind.id();
     let Some(all) = sheet.kind.measured(&sheet) else {
-        return Err(EngineError::Other(format!(
+        return Err(EngineError::Unfit(format!(
             "{shown}: tables of the kind {kind} cannot be compared; `corewise check` verifies them"
         )));
     };
@@ -65,9 +65,9 @@ fn bytes(path: &Path, max: u64) -> Result<Vec<u8>, EngineError> {
 fn select(all: Vec<Measured>, wanted: Option<&str>, shown: &str) -> Result<Vec<Measured>, EngineError> {
     let names = || all.iter().map(|m| m.run.as_str()).collect::<Vec<_>>().join(", ");
     match wanted {
-        _ if all.is_empty() => Err(EngineError::Other(format!("{shown}: the table has no rows"))),
+        _ if all.is_empty() => Err(EngineError::NotFound(format!("{shown}: the table has no rows"))),
         None if all.len() == 1 => Ok(all),
-        None => Err(EngineError::Other(format!(
+        None => Err(EngineError::Unfit(format!(
             "{shown} has several runs: select one with {shown}#RUN, or all as runs of one side with '{shown}#*'; the runs are {}",
             names()
         ))),
@@ -76,7 +76,7 @@ fn select(all: Vec<Measured>, wanted: Option<&str>, shown: &str) -> Result<Vec<M
             let mut out = Vec::new();
             for name in wanted.split(',').map(str::trim) {
                 let found = all.iter().find(|m| m.run == name);
-                let unknown = || EngineError::Other(format!("{shown} has no run {name}; the runs are {}", names()));
+                let unknown = || EngineError::NotFound(format!("{shown} has no run {name}; the runs are {}", names()));
                 out.push(found.ok_or_else(unknown)?.clone());
             }
             Ok(out)

@@ -50,7 +50,7 @@ impl Choice {
         Ok(match target {
             Some(Target::End) => {
                 let name = command(ctx)?.ok_or_else(|| {
-                    EngineError::Other("--objective end: the trace was not recorded for a command".to_owned())
+                    EngineError::NotFound("--objective end: the trace was not recorded for a command".to_owned())
                 })?;
                 Self::End(name.0)
             }

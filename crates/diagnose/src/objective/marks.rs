@@ -97,7 +97,7 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
         }
     })?;
     if lengths.is_empty() {
-        return Err(EngineError::Other(format!(
+        return Err(EngineError::NotFound(format!(
             "--objective marks:{name}: no thread completed a mark of this name (`corewise table TRACE marks` lists all marks)"
         )));
     }

@@ -139,7 +139,7 @@ impl PeriodicThreads {
             let names: BTreeSet<&str> = self.0.keys().map(|thread| ctx.full_name(*thread)).collect();
             let known =
                 if names.is_empty() { "none".to_owned() } else { names.into_iter().collect::<Vec<_>>().join(", ") };
-            EngineError::Other(format!(
+            EngineError::NotFound(format!(
                 "--objective period:{name}: no periodic thread has this name or TID; the periodic threads are: {known}"
             ))
         })

@@ -22,7 +22,7 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
         })?;
     }
     let Some(((thread, tid), _)) = counts.into_iter().max_by_key(|(_, count)| *count) else {
-        return Err(EngineError::Other(if names.is_empty() {
+        return Err(EngineError::NotFound(if names.is_empty() {
             format!(
                 "--objective requests:{name}: the trace has no requests (`corewise tables` describes what requests are)"
             )

@@ -238,7 +238,7 @@ impl Path {
     ) -> Result<(), EngineError> {
         let rest = self.walk.finish().map_err(|tid| {
             let path = session.path().display();
-            EngineError::Other(format!(
+            EngineError::NotFound(format!(
                 "{path}: thread {} does not exist in this range; `corewise table {path} threads` lists all threads by TID",
                 tid.0
             ))

@@ -67,7 +67,7 @@ pub(crate) fn read_timeline(folder: &Folder, clipper: Clipper, wakes: bool) -> R
                 names.extend_from_slice(&so_far[names.len()..]);
                 let some: Vec<TimelineEvent> = events.iter().filter_map(TimelineEvent::from_event).collect();
                 // The receiver is gone because the other reader failed; its error is the one that is reported.
-                send.send(some).map_err(|_| EngineError::Other("reading the threads' stretches failed".into()))
+                send.send(some).map_err(|_| EngineError::Bug("reading the threads' stretches failed".into()))
             })?;
             Ok::<_, EngineError>(names)
         });
@@ -85,7 +85,7 @@ pub(crate) fn read_timeline(folder: &Folder, clipper: Clipper, wakes: bool) -> R
             waiting.until(Ns::MAX, &mut collector);
         }
         drop(waiting);
-        let failed = |what| move |_| EngineError::Other(format!("reading {what} failed: please report it"));
+        let failed = |what| move |_| EngineError::Bug(format!("reading {what} failed: please report it"));
         let names = events.join().map_err(failed("the events"))?;
         let cpus = cpus.join().map_err(failed("the CPUs' stretches"))?;
         read?;

@@ -148,7 +148,7 @@ fn threads(folder: &Folder) -> Result<Threads, EngineError> {
             }
         });
         drop(places);
-        reading.join().map_err(|_| EngineError::Other("reading a table failed".into()))??;
+        reading.join().map_err(|_| EngineError::Bug("reading a table failed".into()))??;
         read?;
         Ok(builder.finish())
     })

@@ -74,13 +74,13 @@ impl Session {
     fn stored(&self) -> Result<&store::Folder, EngineError> {
         match self.kind() {
             Kind::Folder(folder, None) => Ok(folder),
-            Kind::Folder(..) => Err(EngineError::Other(format!(
+            Kind::Folder(..) => Err(EngineError::Unfit(format!(
                 "{}: stored stretches do not include inferred time: remove --inferred",
                 self.path().display()
             ))),
             Kind::Source(..) => {
                 let path = self.path().display();
-                Err(EngineError::Other(format!("{path} is not a trace folder: run `corewise import {path}` first")))
+                Err(EngineError::Unfit(format!("{path} is not a trace folder: run `corewise import {path}` first")))
             }
         }
     }

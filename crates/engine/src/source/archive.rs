@@ -22,7 +22,8 @@ pub(super) fn zip(path: &Path, mut file: File) -> Result<Unpacked, EngineError> 
     if members(&mut file).is_some_and(|count| count > MAX_FILES as u64) {
         return Err(too_many(path));
     }
-    let bad = |e: zip::result::ZipError| EngineError::Other(format!("{}: a damaged zip archive: {e}", path.display()));
+    let bad =
+        |e: zip::result::ZipError| EngineError::Damaged(format!("{}: a damaged zip archive: {e}", path.display()));
     let mut archive = zip::ZipArchive::new(file).map_err(bad)?;
     if archive.len() > MAX_FILES {
         return Err(too_many(path));
@@ -103,7 +104,7 @@ fn members(file: &mut File) -> Option<u64> {
 /// Unpacks a tar archive: regular files and the links between them. Devices are omitted.
 pub(super) fn tar(path: &Path, file: File) -> Result<TempDir, EngineError> {
     let size = file.metadata().map_err(EngineError::io(path))?.len();
-    let bad = |e: std::io::Error| EngineError::Other(format!("{}: a damaged tar archive: {e}", path.display()));
+    let bad = |e: std::io::Error| EngineError::Damaged(format!("{}: a damaged tar archive: {e}", path.display()));
     let folder = tempfile::tempdir().map_err(EngineError::temporary)?;
     let mut bound = Bound::of(path);
     let (mut links, mut same) = (Vec::new(), Vec::new());
@@ -157,7 +158,7 @@ fn inside(archive: &Path, name: &Path) -> Result<Option<PathBuf>, EngineError> {
     let refused = |why: &str| {
         let (archive, name) = (archive.display(), name.display().to_string());
         let name: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
-        EngineError::Other(format!(
+        EngineError::NotOpened(format!(
             "{archive}: the path of a member, {name}, {why}: this is not expected in a trace. If it is a trace, unpack it yourself"
         ))
     };
@@ -176,7 +177,10 @@ fn inside(archive: &Path, name: &Path) -> Result<Option<PathBuf>, EngineError> {
 }
 
 fn too_many(path: &Path) -> EngineError {
-    EngineError::Other(format!("{}: the archive has more than {MAX_FILES} files: this is not a trace", path.display()))
+    EngineError::NotOpened(format!(
+        "{}: the archive has more than {MAX_FILES} files: this is not a trace",
+        path.display()
+    ))
 }
 
 fn create(folder: &Path, name: &Path) -> Result<File, EngineError> {

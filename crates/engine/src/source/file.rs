@@ -70,7 +70,7 @@ fn fifo(path: &Path) -> Result<File, EngineError> {
         return Ok(file);
     }
     let (path, seconds) = (path.display(), WRITER_MS / 1000);
-    Err(EngineError::Other(format!(
+    Err(EngineError::NotOpened(format!(
         "{path}: nothing was written to this FIFO within {seconds} s: start its writer first"
     )))
 }

@@ -79,7 +79,7 @@ fn find(path: &Path, root: &Path, unpacked: Option<Arc<TempDir>>) -> Result<Box<
     } else if found.len() > 1 {
         let several = shown(root, found.iter().map(|f| f.root.as_path()));
         let advice = if unpacked.is_some() { "unpack it and name one of them" } else { "name one of them" };
-        return Err(EngineError::Other(format!(
+        return Err(EngineError::NotOpened(format!(
             "{}: the folder contains several traces ({several}): {advice}",
             path.display()
         )));
@@ -98,7 +98,7 @@ fn find(path: &Path, root: &Path, unpacked: Option<Arc<TempDir>>) -> Result<Box<
         }
     }
     if several && parts.is_empty() {
-        return Err(EngineError::Other(format!("{}: {}", path.display(), lacks.join(" "))));
+        return Err(EngineError::NotOpened(format!("{}: {}", path.display(), lacks.join(" "))));
     }
     if let Some(first) = parts.first_mut() {
         first.lacks = lacks;
@@ -107,7 +107,7 @@ fn find(path: &Path, root: &Path, unpacked: Option<Arc<TempDir>>) -> Result<Box<
         parts.into_iter().map(|source| JoinedPart { source: Box::new(source), offset: None }).collect::<Vec<_>>();
     match <[JoinedPart; 1]>::try_from(parts) {
         Ok([one]) => Ok(one.source),
-        Err(none) if none.is_empty() => Err(EngineError::Other(format!(
+        Err(none) if none.is_empty() => Err(EngineError::NotOpened(format!(
             "{}: neither a trace folder of corewise (no manifest.json) nor a folder in a known format ({}): name the folder that \
              `corewise record` or `import` wrote",
             path.display(),
@@ -133,7 +133,7 @@ fn first_in(root: &Path, max_depth: usize) -> Result<Vec<Found>, EngineError> {
         }
         if seen > MAX_FOLDERS {
             let root = root.display();
-            return Err(EngineError::Other(format!(
+            return Err(EngineError::NotOpened(format!(
                 "{root}: no trace found in its first {MAX_FOLDERS} subfolders: name the folder of the trace itself"
             )));
         }
@@ -233,7 +233,7 @@ fn names(folder: &Path) -> Result<Vec<String>, EngineError> {
                 }
                 if names.len() > MAX_FILES {
                     let folder = folder.display();
-                    return Err(EngineError::Other(format!(
+                    return Err(EngineError::NotOpened(format!(
                         "{folder}: more than {MAX_FILES} files: this is not a trace"
                     )));
                 }

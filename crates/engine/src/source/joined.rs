@@ -95,7 +95,7 @@ impl JoinedSource {
             let clock = opened.facts.clock;
             match (&known, part.offset) {
                 (Some(first), None) if *first != clock => {
-                    return Err(EngineError::Other(format!(
+                    return Err(EngineError::Unfit(format!(
                         "{}: its clock is {clock}, but that of the first source is {first}: give the time to add to it with \
                          --offset",
                         path.display()

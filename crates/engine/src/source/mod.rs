@@ -96,7 +96,7 @@ pub fn open_source(path: &Path) -> Result<Box<dyn Source>, EngineError> {
         Any::Source(source) => Ok(source),
         Any::Trace(_) => {
             let path = path.display();
-            Err(EngineError::Other(format!("{path}: a packed trace folder of corewise: unpack it first")))
+            Err(EngineError::NotOpened(format!("{path}: a packed trace folder of corewise: unpack it first")))
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn unpack(path: &Path, mut file: File) -> Result<Unpacked, EngineErro
         if import::detect(&head).is_some() {
             return Ok(Unpacked::File(file));
         }
-        let bad = |e: std::io::Error| EngineError::Other(format!("{}: {e}", path.display()));
+        let bad = |e: std::io::Error| EngineError::Damaged(format!("{}: {e}", path.display()));
         file = match head.as_slice() {
             [0x1f, 0x8b, ..] => {
                 let (counted, read) = counted(file);
@@ -48,7 +48,7 @@ pub(super) fn unpack(path: &Path, mut file: File) -> Result<Unpacked, EngineErro
             _ => return Err(unknown(path)),
         };
     }
-    Err(EngineError::Other(format!("{}: packed more than {MAX_LAYERS} times", path.display())))
+    Err(EngineError::NotOpened(format!("{}: packed more than {MAX_LAYERS} times", path.display())))
 }
 
 /// Whether a file is packed, also in a way that is not read.
@@ -59,7 +59,7 @@ pub(super) fn is_packed(head: &[u8]) -> bool {
 
 fn by_hand(path: &Path, packer: &str, command: &str) -> EngineError {
     let path = path.display();
-    EngineError::Other(format!(
+    EngineError::NotOpened(format!(
         "{path}: packed with {packer}, which corewise does not read: run `{command} {path}` first"
     ))
 }
@@ -97,7 +97,7 @@ impl<'a> Bound<'a> {
     fn more(&mut self, bytes: usize, packed: u64) -> Result<(), EngineError> {
         self.written += bytes as u64;
         if self.written > LARGE && self.written / MAX_RATIO > packed {
-            return Err(EngineError::Other(format!(
+            return Err(EngineError::NotOpened(format!(
                 "{}: unpacks to more than {MAX_RATIO} times its size ({} GiB so far): this is not expected of a trace. If it is one, unpack it yourself",
                 self.path.display(),
                 self.written >> 30
@@ -131,7 +131,7 @@ pub(super) fn copy(
             Err(e) => {
                 let (path, good) = (path.display(), bound.written);
                 let advice = "to read the part before that, unpack it yourself";
-                return Err(EngineError::Other(format!(
+                return Err(EngineError::Damaged(format!(
                     "{path}: damaged after byte {good} of its unpacked content ({e}); {advice}"
                 )));
             }

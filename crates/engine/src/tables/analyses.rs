@@ -115,7 +115,7 @@ impl Session {
             }
             made.map(Arc::new)
         };
-        made.ok_or_else(|| EngineError::Other(format!("no analysis produces the table {}", def.name)))
+        made.ok_or_else(|| EngineError::Bug(format!("no analysis produces the table {}", def.name)))
     }
 
     /// Makes the listed tables that are not available yet, in one pass. They are stored in the trace folder if it is writable, and

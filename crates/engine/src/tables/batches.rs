@@ -65,7 +65,7 @@ impl TableRequest<'_> {
             (MadeFrom::States, Kind::Folder(folder, None), None) => {
                 self.stored_batches(session, def, folder, Some(row_groups), each)
             }
-            _ => Err(EngineError::Other(format!(
+            _ => Err(EngineError::Unfit(format!(
                 "{}: {} cannot be read by row group: only stretches of a whole trace folder are",
                 session.path().display(),
                 def.name
@@ -103,7 +103,7 @@ impl TableRequest<'_> {
 }
 
 fn failed(why: ArrowError) -> EngineError {
-    EngineError::Other(why.to_string())
+    EngineError::Bug(why.to_string())
 }
 
 /// What a folder's stretches lack to be the requested table.

@@ -52,12 +52,12 @@ impl Session {
         match found[..] {
             [span] => Ok(span),
             [] if last < 0 => {
-                Err(EngineError::Other(format!("{path}: the trace has no frame log; use --mark to select a mark")))
+                Err(EngineError::NotFound(format!("{path}: the trace has no frame log; use --mark to select a mark")))
             }
-            [] => Err(EngineError::Other(format!(
+            [] => Err(EngineError::NotFound(format!(
                 "{path}: there is no frame {row} in the frame log; the last one is {last}"
             ))),
-            _ => Err(EngineError::Other(format!(
+            _ => Err(EngineError::Unfit(format!(
                 "{path}: several frame logs have a frame {row}: use --range instead (`corewise table {path} frames` lists the frames)"
             ))),
         }

@@ -267,7 +267,7 @@ impl Session {
             _ => (name.as_str(), whole),
         };
         let (path, word, table) = (self.path().display(), kind.word(), kind.table().name);
-        Err(EngineError::Other(match (found.count, found.wanted, found.found) {
+        Err(EngineError::NotFound(match (found.count, found.wanted, found.found) {
             (1, None, Some(found)) | (_, Some(_), Some(found)) if found.span.start < found.span.end => {
                 return Ok(found);
             }

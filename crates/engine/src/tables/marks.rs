@@ -128,9 +128,9 @@ impl Session {
             (0, ..) => Err(self.not_marked(name)?),
             (1, None, Some(span)) | (_, Some(_), Some(span)) if span.start < span.end => Ok(span),
             (1, None, Some(_)) | (_, Some(_), Some(_)) => {
-                Err(EngineError::Other(format!("{path}: the mark {mark} has no duration")))
+                Err(EngineError::Unfit(format!("{path}: the mark {mark} has no duration")))
             }
-            (count, ..) => Err(EngineError::Other(format!(
+            (count, ..) => Err(EngineError::Unfit(format!(
                 "{path}: {count} marks are named {name}: select one, from '{name}#1' to '{name}#{count}' \
                  (`corewise table {path} mark_stretches` lists them)"
             ))),
@@ -151,7 +151,7 @@ impl Session {
         };
         let meant = did_you_mean(name, names.iter().copied());
         let available = if meant == "." { format!("; {available}") } else { meant };
-        Ok(EngineError::Other(format!(
+        Ok(EngineError::NotFound(format!(
             "{path}: no mark is named {name}{available} (`corewise table {path} marks` lists all marks)"
         )))
     }

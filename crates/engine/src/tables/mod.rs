@@ -48,7 +48,7 @@ pub fn declared(name: &str) -> Result<&'static TableDef, EngineError> {
     tables::ALL.iter().find(|d| d.name == current).copied().ok_or_else(|| {
         let known: Vec<&str> = tables::ALL.iter().map(|d| d.name).collect();
         let meant = did_you_mean(name, known.iter().copied());
-        EngineError::Other(match meant.as_str() {
+        EngineError::NotFound(match meant.as_str() {
             "." => format!("there is no table {name}. The tables are {}", known.join(", ")),
             _ => format!("there is no table {name}{meant} `corewise tables` lists them"),
         })
@@ -89,7 +89,7 @@ impl Session {
     pub fn table(&self, name: &str) -> Result<Table, EngineError> {
         let def = self.definition(name)?;
         if Self::is_large(def) {
-            return Err(EngineError::Other(format!(
+            return Err(EngineError::Unfit(format!(
                 "the table {name} is too large to be held in memory: read its rows"
             )));
         }
@@ -156,7 +156,7 @@ impl Session {
             MadeFrom::IntervalSums => self.interval_sum_rows(span, &mut out),
             MadeFrom::Intervals => self.slow_interval_rows(span, &mut out),
             MadeFrom::Frames => self.frame_rows(def, span, &mut out),
-            MadeFrom::Elsewhere => Err(EngineError::Other(format!("{name} is not a table of a trace"))),
+            MadeFrom::Elsewhere => Err(EngineError::Unfit(format!("{name} is not a table of a trace"))),
         }?;
         out.finish()
     }

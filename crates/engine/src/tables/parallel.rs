@@ -104,7 +104,7 @@ pub(crate) fn each_table(
             .collect();
         let mut parts: Vec<Arc<Part>> = Vec::new();
         // If sending fails, the thread has failed.
-        let failed = || EngineError::Other("an analysis failed: please report it".into());
+        let failed = || EngineError::Bug("an analysis failed: please report it".into());
         let read = stretches.timeline(|timeline| {
             let part = Part::of(timeline, &mut parts);
             threads.iter().try_for_each(|(send, _)| send.send(Arc::clone(&part)).map_err(|_| failed()))?;

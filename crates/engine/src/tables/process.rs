@@ -49,7 +49,7 @@ impl Session {
         if cols.iter().all(Option::is_none) {
             let has = tables::ALL.iter().filter(|def| cols_of(def).iter().any(Option::is_some));
             let has: Vec<&str> = has.map(|def| def.name).collect();
-            return Err(EngineError::Other(format!(
+            return Err(EngineError::Unfit(format!(
                 "the table {} has no columns for processes; tables that have are {}",
                 def.name,
                 has.join(", ")
@@ -77,7 +77,7 @@ impl Session {
             let mut names = BTreeSet::new();
             self.each_thread(&mut |t| _ = names.insert(t.name.to_owned()))?;
             let meant = did_you_mean(wanted, names.iter().map(String::as_str));
-            return Err(EngineError::Other(format!(
+            return Err(EngineError::NotFound(format!(
                 "{path}: no process or thread {wanted}{meant} `corewise table {path} threads` lists all threads"
             )));
         }

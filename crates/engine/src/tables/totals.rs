@@ -120,7 +120,7 @@ pub(crate) fn context<'a>(totals: &Totals, followed: &'a [CpuId], machine: &'a M
 /// Writes the rows of one of [`OF_TOTALS`]. With inferred time, a table has another definition but the same name.
 fn rows(def: &TableDef, totals: &Totals, machine: &Machine, out: &mut dyn Rows) -> Result<(), EngineError> {
     let of = OF_TOTALS.iter().find(|of| of.table.name == def.name);
-    let of = of.ok_or_else(|| EngineError::Other(format!("there is no code that makes the table {}", def.name)))?;
+    let of = of.ok_or_else(|| EngineError::Bug(format!("there is no code that makes the table {}", def.name)))?;
     Ok((of.rows)(totals, machine, out)?)
 }
 

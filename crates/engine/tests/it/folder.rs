@@ -56,7 +56,7 @@ impl Source for Unread {
     }
 
     fn identity(&self, _: &Priority) -> Result<Identity, EngineError> {
-        Err(EngineError::Other("it was read".into()))
+        Err(EngineError::Bug("it was read".into()))
     }
 }
 

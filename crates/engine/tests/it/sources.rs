@@ -79,7 +79,7 @@ fn ran(source: &dyn Source) -> Vec<(i32, i64)> {
 fn refused(path: &Path) -> String {
     match open_source(path) {
         Ok(source) => panic!("{} was opened as {}", path.display(), source.format()),
-        Err(EngineError::Other(why)) => why,
+        Err(EngineError::NotOpened(why) | EngineError::Damaged(why)) => why,
         Err(other) => other.to_string(),
     }
 }
