@@ -1,19 +1,21 @@
 //! Random events of the kinds that have a table of their own.
 
 use crate::Rng;
-use model::{Coded, EventKind, EventTableId, NameId, ReadCells, StackId};
+use model::{Coded, EventColumn, EventKind, EventTableId, NameId, ReadCells, StackId};
 
 /// Random cells, of which [`EventKind::read_cells`] makes events.
 struct RandomCells<'a> {
     rng: &'a mut Rng,
+    columns: &'static [EventColumn],
     names: usize,
     stacks: usize,
 }
 
 impl RandomCells<'_> {
-    /// Returns an id up to `most`, or 0.
-    fn id(&mut self, most: usize) -> u32 {
-        self.rng.below(most + 1) as u32
+    /// Returns an id up to `most`, or 0 if the column may be null.
+    fn id(&mut self, at: usize, most: usize) -> u32 {
+        let first = usize::from(!self.columns[at].col.nullable);
+        (first + self.rng.below(most + 1 - first)) as u32
     }
 }
 
@@ -32,12 +34,12 @@ impl ReadCells for RandomCells<'_> {
         self.number(at) as f64 / 3.0
     }
 
-    fn text(&mut self, _: usize) -> NameId {
-        NameId(self.id(self.names))
+    fn text(&mut self, at: usize) -> NameId {
+        NameId(self.id(at, self.names))
     }
 
-    fn stack(&mut self, _: usize) -> StackId {
-        StackId(self.id(self.stacks))
+    fn stack(&mut self, at: usize) -> StackId {
+        StackId(self.id(at, self.stacks))
     }
 
     fn word<T: Coded>(&mut self, _: usize) -> Option<T> {
@@ -55,7 +57,8 @@ impl ReadCells for RandomCells<'_> {
 /// The table has facts about threads, switches or wakeups, which are not declared by columns.
 #[must_use]
 pub fn random_event(table: EventTableId, rng: &mut Rng, names: usize, stacks: usize) -> EventKind {
+    let columns = table.table().columns;
     (0..1000)
-        .find_map(|_| EventKind::read_cells(table, &mut RandomCells { rng, names, stacks }))
+        .find_map(|_| EventKind::read_cells(table, &mut RandomCells { rng, columns, names, stacks }))
         .unwrap_or_else(|| panic!("no valid cells of {table:?}"))
 }

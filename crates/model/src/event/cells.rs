@@ -156,7 +156,7 @@ numbers! {
     Cpu: CpuId, Int, |v| Some(v.0.cast_signed().into()), |cell| cell.map(|cpu| CpuId(cpu as u32));
     /// A CPU, or null.
     MaybeCpu: Option<CpuId>, Int, |v| v.map(|cpu| cpu.0.cast_signed().into()),
-        |cell| Some(cell.and_then(|cpu| u32::try_from(cpu).ok()).map(CpuId));
+        |cell| Some(cell.map(|cpu| CpuId(cpu as u32)));
     /// A priority, −32768 if unknown.
     Priority: Prio, Int, |v| Some(v.to_word().into()), |cell| Some(prio(cell));
     /// A priority, null if unknown.
