@@ -4,6 +4,7 @@
 //! A rule reads only tables, never events, so everything it reports can be looked up in rows. A new rule is a file in `rules/`, a
 //! line in [`RULES`] and a case.
 
+mod blocks;
 mod context;
 mod costs;
 mod diagnosis;
@@ -31,6 +32,7 @@ mod timers;
 mod unmarked;
 mod worst;
 
+pub use blocks::{Detail, Line, blocks, lines, title, tone};
 pub use diagnosis::{Diagnosis, NotChecked, Options, System, choice_tables, choose, diagnose};
 pub use finding::{Action, Claim, Confidence, Evidence, Finding, Interval, Severity, Subject};
 pub use json::json;

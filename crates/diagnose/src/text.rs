@@ -1,15 +1,17 @@
 //! A diagnosis and a rule's documentation as text.
 
-use crate::diagnosis::{Diagnosis, System};
-use crate::finding::{Evidence, Finding, Interval};
+use crate::blocks::{Detail, blocks};
+use crate::diagnosis::Diagnosis;
+use crate::finding::{Evidence, Finding};
 use crate::rule::{Rule, Threshold};
 use crate::rules::RULES;
 use crate::settings::SEVERITY;
 use model::Value;
-use model::words::{TIE, ms, percent_of, plain, plural, time};
+use model::words::{TIE, percent_of, plain, plural, time};
+use page::Block;
 use std::fmt::Write as _;
 
-/// The maximum number of threads, rows and times that are shown per finding.
+/// The maximum number of rows of evidence that are shown per finding.
 const SHOWN: usize = 3;
 
 /// Formats a diagnosis, in lines of at most `width` characters. Each finding has its cost, its worst interval and its fix; if `verbose`,
@@ -35,12 +37,12 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
         n => out.line(0, &format!("{} in {}", plural(n as u64, "finding"), time(diagnosis.span.len().0))),
     }
     diagnosis.caveats().for_each(|caveat| out.line(0, &format!("Note: {caveat}")));
-    for (at, finding) in diagnosis.findings.iter().enumerate() {
+    let detail = if verbose { Detail::Whole } else { Detail::Brief };
+    for (at, finding) in (1..).zip(&diagnosis.findings) {
         out.blank();
-        match verbose {
-            true => write(&mut out, at + 1, finding, diagnosis.system),
-            false => write_short(&mut out, at + 1, finding, diagnosis.system),
-        }
+        let mut shown = blocks(at, finding, diagnosis.system, detail, None);
+        shown.extend(evidence(finding).filter(|_| verbose).map(|rows| Block::Linked(vec![(rows, None)])));
+        out.text.push_str(&page::terminal(&shown, width, false));
     }
     if !diagnosis.checked.is_empty() || verbose {
         out.blank();
@@ -78,115 +80,12 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
     out.text
 }
 
-/// Writes a finding in about seven lines.
-fn write_short(out: &mut Lines, at: usize, finding: &Finding, system: Option<System>) {
-    out.line(0, &format!("{at}. {} ({}): {}", finding.rule, finding.severity.as_str(), finding.title));
-    out.line(3, &saving(finding));
-    if let Some(of) = finding.worst.first() {
-        out.line(3, &format!("worst: {}", interval(of)));
-    }
-    out.line(3, &format!("fix: {}", finding.action.what));
-    instructions(out, finding, system);
-    if !finding.also.is_empty() {
-        let rules: Vec<&str> = finding.also.iter().map(|also| also.rule).collect();
-        out.line(3, &format!("also resolved: {}", rules.join(", ")));
-    }
-}
-
-/// The potential saving and the threads that gain it, or an empty text.
-fn saving(finding: &Finding) -> String {
-    let [from, to] = finding.range_ns;
-    let confidence = finding.confidence.as_str();
-    let threads = finding.threads.first().map_or_else(String::new, |first| {
-        let more = finding.threads.len() - 1;
-        let more = if more > 0 { format!(" and {}", plural(more as u64, "other")) } else { String::new() };
-        format!(" for {}{TIE}{}{more}", plain(&first.name), first.tid)
-    });
-    if to == 0 {
-        return format!("potential saving: none, confidence {confidence}");
-    }
-    let cpu = finding.cpu_ns.map_or_else(String::new, |ns| format!(", {} ms of CPU time", ms(ns)));
-    format!(
-        "potential saving: {} ms ({} to {}){threads}{cpu}, confidence {confidence}",
-        ms(finding.recoverable_ns),
-        ms(from),
-        ms(to)
-    )
-}
-
-/// One of the worst intervals: `3 556.520 to 3 572.448 ms: python 30309 ready (batch ran on CPU 0)`.
-fn interval(of: &Interval) -> String {
-    let span = format!("{}{TIE}to{TIE}{}{TIE}ms", ms(of.start_ns), ms(of.end_ns));
-    format!("{span}: {}{TIE}{} {} ({})", plain(&of.name), of.tid, of.state, plain(&of.cause))
-}
-
-/// Writes the commands or calls of the fix on the recorded system.
-fn instructions(out: &mut Lines, finding: &Finding, system: Option<System>) {
-    let all = [("Linux", System::Linux, &finding.action.linux), ("Windows", System::Windows, &finding.action.windows)];
-    for (name, _, words) in all.iter().filter(|(_, of, _)| system.is_none_or(|system| system == *of)) {
-        out.line(5, &format!("{name}: {words}"));
-    }
-}
-
-fn write(out: &mut Lines, at: usize, finding: &Finding, system: Option<System>) {
-    out.line(0, &format!("{at}. {} ({}): {}", finding.rule, finding.severity.as_str(), finding.title));
-    let [from, to] = finding.range_ns;
-    let confidence = finding.confidence.as_str();
-    if finding.recoverable_ns < finding.delay_ns && to == 0 {
-        let delay = ms(finding.delay_ns);
-        out.line(
-            3,
-            &format!(
-                "potential saving: none: the objective gains nothing from the {delay} ms, confidence {confidence}"
-            ),
-        );
-    } else if to > 0 {
-        let range = format!("{} to {}", ms(from), ms(to));
-        let of = if finding.recoverable_ns < finding.delay_ns {
-            format!(" of {} ms, as far as the objective gains it", ms(finding.delay_ns))
-        } else {
-            String::new()
-        };
-        let cpu = finding.cpu_ns.map_or_else(String::new, |ns| format!(", {} ms of CPU time", ms(ns)));
-        out.line(
-            3,
-            &format!("potential saving: {} ms ({range}){of}{cpu}, confidence {confidence}", ms(finding.recoverable_ns)),
-        );
-    }
-    let claims = finding.threads.iter();
-    let claims = claims.map(|c| match c.recoverable_ns {
-        0 => format!("{}{TIE}{}", c.name, c.tid),
-        ns => format!("{}{TIE}{}{TIE}{}{TIE}ms", c.name, c.tid, ms(ns)),
-    });
-    listed(out, "threads", claims);
-    let spans = finding.spans.iter();
-    listed(out, "when", spans.map(|s| format!("{}{TIE}to{TIE}{}{TIE}ms", ms(s.start.0), ms(s.end.0))));
-    let worst = finding.worst.iter().map(interval);
-    listed(out, "worst", worst);
-    listed(out, "evidence", finding.evidence.iter().map(row));
-    out.line(3, &format!("fix: {}", finding.action.what));
-    instructions(out, finding, system);
-    if !finding.assumptions.is_empty() {
-        out.line(3, "assumptions:");
-    }
-    for assumption in &finding.assumptions {
-        out.line(5, &format!("- {assumption}"));
-    }
-    for also in &finding.also {
-        out.line(3, &format!("also resolved: {} ({}): {}", also.rule, also.severity.as_str(), also.title));
-    }
-}
-
-/// Writes the first items of a list, and how many more there are.
-fn listed(out: &mut Lines, what: &str, all: impl ExactSizeIterator<Item = String>) {
-    let count = all.len();
-    let mut words: Vec<String> = all.take(SHOWN).collect();
-    if count > SHOWN {
-        words.push(format!("{} more", count - SHOWN));
-    }
-    if !words.is_empty() {
-        out.line(3, &format!("{what}: {}", words.join(", ")));
-    }
+/// The first rows of the evidence, as they can be looked up in tables.
+fn evidence(finding: &Finding) -> Option<String> {
+    let mut rows: Vec<String> = finding.evidence.iter().take(SHOWN).map(row).collect();
+    let more = finding.evidence.len().saturating_sub(SHOWN);
+    rows.extend((more > 0).then(|| format!("{more} more")));
+    (!rows.is_empty()).then(|| format!("Evidence: {}.", rows.join(", ")))
 }
 
 /// Formats an evidence row: `ready_wait[thread=Game 4321] ready_ns=…`.

@@ -1,7 +1,7 @@
 //! The findings: computed once, on the first request, while other requests are answered.
 
 use crate::queries::{QueryError, Worker};
-use diagnose::{Options, RULES};
+use diagnose::{Detail, Finding, Line, Options, RULES, System};
 use engine::Session;
 use serde_json::json;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,8 @@ enum State {
 }
 
 impl Findings {
-    /// Returns the diagnosis as printed by `corewise diagnose --format json`, with a description of each rule (`rules`); `None` while
+    /// Returns the diagnosis as printed by `corewise diagnose --format json`, with a description of each rule (`rules`) and
+    /// the lines that are shown of each finding (`lines`); `None` while
     /// it is being computed. The first call starts it.
     pub(crate) fn get(&self, worker: &Worker) -> Result<Option<Arc<str>>, QueryError> {
         let mut state = lock(&self.0);
@@ -48,6 +49,17 @@ pub(crate) fn diagnosed(session: &Session) -> Result<String, String> {
     let diagnosis = diagnose::diagnose(session, &Options::default()).map_err(|e| e.to_string())?;
     let text = diagnose::json(session, &diagnosis).map_err(|e| e.to_string())?;
     let mut json: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    add_lines(&mut json["findings"], &diagnosis.findings, diagnosis.system);
     json["rules"] = RULES.iter().map(|rule| json!({"rule": rule.id, "about": rule.about})).collect();
     Ok(json.to_string())
+}
+
+/// Adds the lines that are shown of each finding, as in a terminal and in a report.
+fn add_lines(to: &mut serde_json::Value, findings: &[Finding], system: Option<System>) {
+    for (at, finding) in findings.iter().enumerate() {
+        let text = |line: &Line| line.words.iter().map(|(words, _)| words.as_str()).collect::<String>();
+        let lines = diagnose::lines(finding, system, Detail::Whole);
+        to[at]["lines"] = lines.iter().map(|line| json!({"head": line.head, "words": text(line)})).collect();
+        add_lines(&mut to[at]["also_resolved"], &finding.also, system);
+    }
 }

@@ -11,8 +11,6 @@ import type { Jumps } from "../ui/jumps";
 
 /** The output of `corewise diagnose --format json` (docs/diagnose.md), as far as it is shown. */
 export interface Diagnosis {
-  /** The system that was recorded, if known: only its instructions are shown. */
-  readonly system: "linux" | "windows" | null;
   /** What the program is judged by; null for a frame log. */
   readonly objective: { readonly sentence: string } | null;
   readonly findings: readonly Finding[];
@@ -25,17 +23,12 @@ interface Finding {
   readonly rule: string;
   readonly severity: "low" | "medium" | "high";
   readonly title: string;
-  readonly recoverable_ns: number;
-  readonly delay_ns: number;
-  readonly range_ns: readonly [number, number];
-  readonly cpu_ns: number | null;
-  readonly confidence: string;
+  /** What is shown of it, by the head of each line, as in a report. */
+  readonly lines: readonly { readonly head: string; readonly words: string }[];
   readonly threads: readonly { readonly thread: number; readonly tid: number; readonly name: string; readonly recoverable_ns: number }[];
   readonly spans: readonly { readonly start: number; readonly end: number }[];
   readonly worst: readonly Interval[];
   readonly evidence: readonly Evidence[];
-  readonly action: { readonly what: string; readonly linux: string; readonly windows: string };
-  readonly assumptions: readonly string[];
   readonly also_resolved: readonly Finding[];
 }
 
@@ -43,13 +36,14 @@ interface Finding {
 const POLL_MS = 400;
 /** The maximum length of a list. */
 const MAX_LISTED = 12;
+/** The lines that are lists of links here. */
+const LINKED = new Set(["Threads", "When", "Worst", "Also resolved"]);
 
 export class Findings {
   private readonly panel: HTMLElement;
   private readonly tab: HTMLElement;
   private readonly whole: number;
   private readonly jumps: Jumps;
-  private system: Diagnosis["system"] = null;
 
   constructor(panel: HTMLElement, tab: HTMLElement, whole: number, jumps: Jumps) {
     [this.panel, this.tab, this.whole, this.jumps] = [panel, tab, whole, jumps];
@@ -70,7 +64,6 @@ export class Findings {
   }
 
   private show(diagnosis: Diagnosis): void {
-    this.system = diagnosis.system;
     const about = new Map(diagnosis.rules.map((rule) => [rule.rule, rule.about]));
     this.tab.textContent = `Findings (${diagnosis.findings.length})`;
     registerTicks("finding", diagnosis.findings.flatMap((finding) => finding.worst.map((of) => of.start_ns)));
@@ -94,18 +87,8 @@ export class Findings {
     severity.className = `severity ${finding.severity}`;
     severity.textContent = finding.severity;
     title.append(severity, ` ${finding.title}`);
-    const [min, max] = finding.range_ns;
-    const cpuTime: [string, string][] = finding.cpu_ns === null ? [] : [["CPU time", `${length(finding.cpu_ns)} over all CPUs`]];
-    const cells: [string, Node | string][] = [
-      ["Rule", finding.rule],
-      ["Potential saving", finding.recoverable_ns > 0 || max > 0 ? `${length(finding.recoverable_ns)} (${length(min)} to ${length(max)})` : nothing(finding)],
-      ...cpuTime,
-      ["Confidence", finding.confidence],
-      ["Fix", finding.action.what],
-      ...(this.system === "windows" ? [] : [["On Linux", finding.action.linux] as [string, string]]),
-      ...(this.system === "linux" ? [] : [["On Windows", finding.action.windows] as [string, string]]),
-    ];
-    if (finding.assumptions.length > 0) cells.push(["Assumptions", finding.assumptions.join("; ")]);
+    const lines = finding.lines.filter(({ head }) => !LINKED.has(head));
+    const cells: [string, Node | string][] = [["Rule", finding.rule], ...lines.map(({ head, words }): [string, string] => [head, words])];
     cells.push(["When", this.list(finding.spans.map((span) => this.place(span, finding)))]);
     cells.push(["Threads", this.list(finding.threads.map((t) => this.thread(t, finding)))]);
     cells.push(["Evidence", this.list(finding.evidence.map((of) => this.evidence(of, finding)))]);
@@ -179,11 +162,6 @@ export class Findings {
     const words = (cells: Evidence["cells"]) => Object.entries(cells).map(([name, value]) => `${name}=${of.threads[name] ?? value ?? "unknown"}`);
     return this.link(`${of.table}[${words(of.key).join(", ")}] ${words(of.cells).join(" ")}`, placeOf(of, finding, this.whole));
   }
-}
-
-/** Why a finding has no potential saving. */
-function nothing(finding: Finding): string {
-  return finding.delay_ns > 0 ? `none: the objective gains nothing from the ${length(finding.delay_ns)}` : "none (concerns the recording itself)";
 }
 
 /** A collapsed list. */

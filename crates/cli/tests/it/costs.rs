@@ -62,8 +62,8 @@ fn a_machine_file_gives_a_recording_its_costs() {
     let words =
         ["diagnose", &demo, "--set", "preemption-rate.max_per_second=0", "--set", "preemption-rate.min_share=0"];
     let only = ["--only", "preemption-rate", "--verbose"];
-    let without = good(words.iter().chain(&only));
-    let with = good(words.iter().chain(&only).chain(&["--machine", &machine]));
+    let without = support::unwrapped(&good(words.iter().chain(&only)));
+    let with = support::unwrapped(&good(words.iter().chain(&only).chain(&["--machine", &machine])));
     assert!(without.contains("a switch costs 4.0 us (an assumption from another machine)"), "{without}");
     assert!(with.contains("a switch costs 2.1 us (measured on this machine 2026-11-26"), "{with}");
     let short = good(words.iter().chain(&only[..2]).chain(&["--machine", &machine]));

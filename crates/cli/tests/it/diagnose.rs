@@ -1,6 +1,6 @@
 //! `corewise diagnose` and `corewise explain`.
 
-use crate::support::{Folder, good, run};
+use crate::support::{Folder, good, run, unwrapped};
 use serde_json::Value;
 
 /// Urgent (nice 0) is woken at 10 ms, waits 30 ms for the CPU on which hog (nice 19) runs, and then runs for 10 ms.
@@ -21,7 +21,7 @@ fn trace_file(folder: &Folder) -> String {
 fn a_finding_has_its_saving_its_evidence_and_its_fix() {
     let folder = Folder::new();
     let trace = trace_file(&folder);
-    let text = good(["diagnose", &trace]);
+    let text = unwrapped(&good(["diagnose", &trace]));
     assert!(text.contains("urgent was ready for 30.000 ms while lower-priority"), "{text}");
     // Another tool recorded it, on some machine: the number says nothing there.
     assert!(text.contains("chrt --idle -p 0 TID` for each TID of hog"), "{text}");
@@ -71,8 +71,8 @@ fn worst_intervals_and_evidence_name_their_threads() {
     assert_eq!(first["worst"].as_array().map(Vec::len), Some(1), "it was ready once");
     assert_eq!(first["evidence"][0]["threads"]["thread"], "urgent 11");
     assert_eq!(first["delay_ns"], first["recoverable_ns"], "throughput gains all of it");
-    let text = good(["diagnose", &trace]);
-    assert!(text.contains("worst: 10.000 to 40.000 ms: urgent 11 ready (hog ran on CPU 0)"), "{text}");
+    let text = unwrapped(&good(["diagnose", &trace]));
+    assert!(text.contains("Worst: 10.000 to 40.000 ms: urgent 11 ready (hog ran on CPU 0)."), "{text}");
 }
 
 #[test]

@@ -96,8 +96,8 @@ fn reports_and_diagnoses_are_short_unless_all_is_wanted() {
     assert!(short.lines().count() <= 100 && full.lines().count() > 100, "{short}");
     assert!(short.contains("Left out of this short report: ") && !full.contains("Left out"), "{short}");
     let [short, verbose] = [&["diagnose", &data][..], &["diagnose", &data, "--verbose"]].map(good);
-    assert!(short.lines().count() <= 14 && !short.contains("evidence:"), "{short}");
-    assert!(verbose.contains("evidence:") && verbose.contains("Not checked:"), "{verbose}");
+    assert!(short.lines().count() <= 14 && !short.contains("Evidence:"), "{short}");
+    assert!(verbose.contains("Evidence:") && verbose.contains("Not checked:"), "{verbose}");
     let text = good(["table", &data, "cpus", "--format", "text"]);
     let lengths: Vec<usize> = text.lines().map(str::len).collect();
     assert!(lengths.len() == 3 && lengths[1] == lengths[2], "{text}");

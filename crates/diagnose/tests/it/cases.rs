@@ -76,8 +76,8 @@ fn rule_output(block: &str) -> String {
     let short = diagnose::text(&diagnosis, 110, false);
     let findings = diagnosis.findings.len();
     assert!(short.lines().count() <= 6 + 9 * findings, "a short text:\n{short}");
-    assert_eq!(short.matches("\n   fix: ").count(), findings, "each finding has its fix:\n{short}");
-    assert!(!short.contains("evidence:") && !short.contains("assumptions:"), "{short}");
+    assert_eq!(short.matches("\n     Fix: ").count(), findings, "each finding has its fix:\n{short}");
+    assert!(!short.contains("Evidence: ") && !short.contains("Assumptions: "), "{short}");
     diagnose::text(&diagnosis, 110, true)
 }
 
@@ -103,7 +103,7 @@ fn rules_match_their_cases() {
     for rule in RULES {
         let file = format!("{}/cases/{}.md", env!("CARGO_MANIFEST_DIR"), rule.id.replace('-', "_"));
         let case = std::fs::read_to_string(&file).expect("a case");
-        let finding = format!("1. {} (", rule.id);
+        let finding = format!("  1. {} (", rule.id);
         let not_checked = format!("  {}: ", rule.id);
         assert!(case.contains(&finding), "{file} has no case with a finding: a line `{finding}`");
         assert!(case.contains("No findings in"), "{file} has no case without findings");

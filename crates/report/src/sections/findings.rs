@@ -6,10 +6,10 @@ use crate::context::SectionContext;
 use crate::gather::Group;
 use crate::instance;
 use crate::words::{TIE, ms, plain, plural, short};
-use diagnose::{Diagnosis, Evidence, Finding, Severity, System};
+use diagnose::{Detail, Diagnosis, Evidence, Finding, tone};
 use engine::EngineError;
 use model::{TableDef, Value};
-use page::{Anchor, Column, Instance, Linked, Page, Range, Tone, push};
+use page::{Anchor, Column, Instance, Linked, Page, Range, push};
 use std::collections::HashSet;
 
 pub const SECTION: Section = Section {
@@ -19,8 +19,6 @@ pub const SECTION: Section = Section {
     write,
 };
 
-/// The maximum number of threads named per finding.
-const NAMED: usize = 3;
 /// The maximum number of evidence rows per finding.
 const ROWS: usize = 8;
 /// The number of findings that a short report describes, and of those after them of which it has the titles.
@@ -80,14 +78,6 @@ impl<'a> Findings<'a> {
             spans: f.spans.clone(),
         };
         self.shown.iter().map(range).collect()
-    }
-}
-
-fn tone(of: Severity) -> Tone {
-    match of {
-        Severity::High => Tone::Red,
-        Severity::Medium => Tone::Orange,
-        Severity::Low => Tone::Sky,
     }
 }
 
@@ -165,67 +155,22 @@ fn write_finding(
     worst_instance: Option<Instance>,
     ctx: &SectionContext<'_>,
 ) -> Result<(), EngineError> {
-    let evidence = ctx.findings.evidence;
-    page.entry(
-        format!("{at}. {} ({}): {}", of.rule, of.severity.as_str(), of.title),
-        Anchor::Finding(at),
-        tone(of.severity),
-    );
-    let [from, to] = of.range_ns.map(ms);
-    let words = |words: &str| (words.to_owned(), None);
-    let mut costs: Linked = vec![match of.range_ns[1] {
-        0 if of.delay_ns > 0 => {
-            (format!("No potential saving: the objective gains nothing from the {}{TIE}ms", ms(of.delay_ns)), None)
-        }
-        0 => words("No potential saving"),
-        _ => (format!("Potential saving: {}{TIE}ms ({from} to {to})", ms(of.recoverable_ns)), None),
-    }];
-    costs.extend(of.cpu_ns.map(|ns| words(&format!(", {}{TIE}ms of CPU time", ms(ns)))));
-    costs.push((format!(", confidence {}.", of.confidence.as_str()), None));
-    if evidence {
-        let shown = if of.evidence.is_empty() { None } else { Some(Anchor::Evidence(at)) };
-        costs.extend([words(" See "), ("evidence".to_owned(), shown), words(", ")]);
-        costs.extend([("time".to_owned(), Some(Anchor::When(at))), words(".")]);
-    }
-    if ctx.findings.is_short {
-        costs.push(words(" "));
-        costs.extend(worst(of, 1));
-        page.linked(costs);
-    } else {
-        page.linked(costs);
-        if !of.threads.is_empty() {
-            page.linked(threads(of));
-        }
-        if !of.worst.is_empty() {
-            page.linked(worst(of, of.worst.len()));
-        }
-        if let Some(instance) = worst_instance {
-            page.picture(instance);
-        }
-    }
-    let system = ctx.findings.diagnosis.and_then(|diagnosis| diagnosis.system);
-    let (name, how) = match system {
-        Some(System::Windows) => ("Windows", &of.action.windows),
-        Some(System::Linux) | None => ("Linux", &of.action.linux),
+    let detail = match ctx.findings.evidence {
+        _ if ctx.findings.is_short => Detail::Brief,
+        true => Detail::Whole,
+        false => Detail::Usual,
     };
-    page.linked(vec![words(&format!("Fix: {}. {name}: {how}.", of.action.what))]);
-    if !evidence {
+    let system = ctx.findings.diagnosis.and_then(|diagnosis| diagnosis.system);
+    page.blocks.extend(diagnose::blocks(at, of, system, detail, worst_instance.map(Into::into)));
+    if !ctx.findings.evidence {
         return Ok(());
     }
-    if system.is_none() {
-        page.linked(vec![words(&format!("Windows: {}.", of.action.windows))]);
+    let mut links: Linked = vec![("time".to_owned(), Some(Anchor::When(at))), (".".to_owned(), None)];
+    if !of.evidence.is_empty() {
+        links.splice(0..0, [("evidence".to_owned(), Some(Anchor::Evidence(at))), (", ".to_owned(), None)]);
     }
-    if !of.assumptions.is_empty() {
-        page.linked(vec![words(&format!("Assumptions: {}.", of.assumptions.join("; ")))]);
-    }
-    for also in &of.also {
-        page.linked(vec![words(&format!(
-            "Also resolved: {} ({}): {}.",
-            also.rule,
-            also.severity.as_str(),
-            also.title
-        ))]);
-    }
+    links.insert(0, ("See ".to_owned(), None));
+    page.linked(links);
     if !of.evidence.is_empty() {
         page.grid(rows(at, &of.evidence, ctx)?, 0);
         if of.evidence.len() > ROWS {
@@ -236,41 +181,6 @@ fn write_finding(
         }
     }
     Ok(())
-}
-
-/// The threads that lose time.
-fn threads(of: &Finding) -> Linked {
-    let mut words: Linked = vec![("Threads: ".to_owned(), None)];
-    for (at, claim) in of.threads.iter().take(NAMED).enumerate() {
-        let thread = format!("{}{TIE}{}", plain(&claim.name), claim.tid);
-        words.push((if at > 0 { ", " } else { "" }.to_owned(), None));
-        words.push((thread, Some(Anchor::Thread(claim.thread))));
-        words.push((format!("{TIE}{}{TIE}ms", ms(claim.recoverable_ns)), None));
-    }
-    let more = of.threads.len().saturating_sub(NAMED);
-    words.push((if more > 0 { format!(", {more} more.") } else { ".".to_owned() }, None));
-    words
-}
-
-/// The worst intervals, as far as there is room.
-fn worst(of: &Finding, max: usize) -> Linked {
-    if of.worst.is_empty() {
-        return Vec::new();
-    }
-    let mut words: Linked = vec![("Worst: ".to_owned(), None)];
-    for (at, interval) in of.worst.iter().take(max).enumerate() {
-        let [from, to] = [interval.start_ns, interval.end_ns].map(ms);
-        let (thread, separator) =
-            (format!("{}{TIE}{}", plain(&interval.name), interval.tid), if at > 0 { "; " } else { "" });
-        let moment = Anchor::Moment { thread: interval.thread, start_ns: interval.start_ns, end_ns: interval.end_ns };
-        words.push((separator.to_owned(), None));
-        words.push((format!("{from} to {to}{TIE}ms"), Some(moment)));
-        words.push((": ".to_owned(), None));
-        words.push((thread, Some(Anchor::Thread(interval.thread))));
-        words.push((format!(" {} ({})", interval.state, plain(&interval.cause)), None));
-    }
-    words.push((".".to_owned(), None));
-    words
 }
 
 /// The evidence rows: table, row key and values.

@@ -450,8 +450,8 @@ fn each_finding_links_to_its_evidence() {
     let links: Vec<_> = all(&findings, "a").iter().map(|a| a.attribute("href").unwrap()[1..].to_owned()).collect();
     assert_eq!(
         links,
-        ["evidence-1", "when-1", "thread-1", "thread-2", "section-parallel_regions"],
-        "the evidence, the time, the threads, and the section of the table"
+        ["thread-1", "thread-2", "evidence-1", "when-1", "section-parallel_regions"],
+        "the threads, the evidence, the time, and the section of the table"
     );
     let row = words(&named("evidence-1"));
     assert!(row.contains("parallel_regions") && row.contains("recoverable from\u{a0}1.000\u{a0}ms"), "{row}");

@@ -40,6 +40,11 @@ pub fn good<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> String {
     ran.out
 }
 
+/// The words of a text, however it is wrapped.
+pub fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the path of a small recording by perf.
 pub fn fixture(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/perf_data").join(name);
