@@ -71,7 +71,7 @@ pub fn lines(finding: &Finding, system: Option<System>, detail: Detail) -> Vec<L
     let instructions =
         [("Linux", System::Linux, &finding.action.linux), ("Windows", System::Windows, &finding.action.windows)];
     let recorded = instructions.into_iter().filter(|(_, of, _)| system.is_none_or(|system| system == *of));
-    // In a line of its own, so that a command is not broken.
+    // In a line of its own, so that no command is split.
     all.extend(recorded.map(|(name, _, words)| Line::plain(name, words.clone())));
     if is_brief {
         let rules: Vec<&str> = finding.also.iter().map(|also| also.rule).collect();

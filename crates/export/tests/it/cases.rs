@@ -60,6 +60,17 @@ fn every_format_is_listed_and_has_a_case() {
     }
 }
 
+/// The formats that a test below reads.
+const READ: [&str; 7] = ["perfetto", "chrome", "folded", "csv", "parquet", "firefox", "xlsx"];
+
+/// All others are texts.
+#[test]
+fn texts() {
+    for exporter in EXPORTS.iter().filter(|exporter| !READ.contains(&exporter.id())) {
+        run(exporter.id(), |path| std::fs::read_to_string(path).expect("a text"));
+    }
+}
+
 #[test]
 fn perfetto() {
     run("perfetto", |path| pftrace::show(&std::fs::read(path).expect("a file")));
