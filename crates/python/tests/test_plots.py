@@ -62,8 +62,6 @@ class Plots(unittest.TestCase):
             if re.search(r"page\.picture\(|intervals::head\(", path.read_text()):
                 drawn.add(path.stem)
         self.assertGreater(len(drawn), 15)
-        # Findings have their worst instances, of which each is a part of the timeline.
-        drawn.remove("findings")
         self.assertEqual({"idle_periods" if name == "idle" else name for name in drawn} - set(OF_TRACES), set())
 
     def test_each_plot_becomes_a_picture_in_both_themes(self):
