@@ -42,7 +42,7 @@ impl LossSpan {
 pub struct Batch {
     /// The events, in the order of the source.
     pub events: Vec<Event>,
-    /// The new texts. The numbering continues from the stream's earlier batches: the first text of a stream is [`NameId`] 1.
+    /// The new texts. The numbering continues from the stream's earlier batches: the first text of a stream is [`crate::NameId`] 1.
     pub names: Vec<Box<str>>,
     /// The new callchains, innermost frame first, numbered like the texts.
     pub stacks: Vec<Box<[StackFrame]>>,

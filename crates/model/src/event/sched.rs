@@ -160,7 +160,7 @@ pub enum SnapshotState {
     Exited,
 }
 
-/// The priority of a thread that holds locks with priority inheritance, on the scale of [`EventKind::Priority`].
+/// The priority of a thread that holds locks with priority inheritance, on the scale of [`crate::EventKind::Priority`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct InheritedPriority {
     /// The thread that lends it.
