@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use model::{
         BlockOperation, BlockRequest, Change, CpuId, Device, Donor, InheritedPriority, Interrupt, IrqKind, Mark,
-        MarkEdge, NameId, Ns, Pid, Power, Prio, SetTo, StackId, Subject, Tid,
+        MarkEdge, MaybeNs, NameId, Ns, Pid, Power, Prio, SetTo, StackId, Subject, Tid,
     };
 
     fn read(log: &EventLog) -> Vec<TimelineEvent> {
@@ -128,7 +128,16 @@ mod tests {
             (Subject::AllThreads, Change::Throttled(false)),
             (Subject::Thread(Tid(5)), Change::BlockedAt(StackId(8))),
             (Subject::Thread(Tid(5)), Change::Setting(SetTo::Policy { policy: None, nice: Some(i8::MIN) })),
-            (Subject::Other, Change::Setting(SetTo::Weight { id: u64::MAX, path: NameId(1), weight: Some(u16::MAX) })),
+            (
+                Subject::Other,
+                Change::Setting(SetTo::Limits {
+                    id: u64::MAX,
+                    path: NameId(1),
+                    weight: Some(u16::MAX),
+                    quota: MaybeNs::new(Ns(7)),
+                    period: u32::MAX,
+                }),
+            ),
             (Subject::Thread(Tid(5)), Change::Affinity(NameId(u32::MAX))),
             (Subject::Other, Change::Block(request)),
             (Subject::Thread(Tid(5)), Change::Inherited(priority)),

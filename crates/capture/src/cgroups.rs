@@ -26,6 +26,15 @@ pub struct Hierarchy {
     pub unified: bool,
 }
 
+impl Hierarchy {
+    /// Returns the path of a cgroup by its folder: `/docker/1f`; in v1 `cpu:/docker/1f`.
+    #[must_use]
+    pub fn path_of(&self, folder: &Path) -> String {
+        let prefix = if self.unified { "/" } else { "cpu:/" };
+        format!("{prefix}{}", folder.strip_prefix(&self.root).unwrap_or(Path::new("")).display())
+    }
+}
+
 /// A cgroup's settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Limits {
@@ -178,12 +187,7 @@ impl Cgroups {
 
     fn frame(&self, id: u64, known: &Known, at: u64) -> Vec<u8> {
         let Limits { quota_ns, period_ns, weight, cpus } = &known.limits;
-        let (root, prefix) = match &self.hierarchy {
-            Some(h) if h.unified => (h.root.as_path(), "/"),
-            Some(h) => (h.root.as_path(), "cpu:/"),
-            None => (Path::new(""), "/"),
-        };
-        let path = format!("{prefix}{}", known.folder.strip_prefix(root).unwrap_or(Path::new("")).display());
+        let path = self.hierarchy.as_ref().map_or_else(String::new, |hierarchy| hierarchy.path_of(&known.folder));
         let mut payload = vec![frame::CGROUP_LIMITS];
         payload.extend([at, id, *quota_ns, *period_ns].iter().flat_map(|n| n.to_ne_bytes()));
         payload.extend_from_slice(&weight.to_ne_bytes());

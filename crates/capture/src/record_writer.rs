@@ -1,7 +1,7 @@
 //! Writes records to the spool, with what the recorder must know for this: counts, the names that each segment repeats, the focus.
 
 use crate::callchains::Callchains;
-use crate::cgroups::unified;
+use crate::cgroups::{cpu_hierarchy, unified};
 use crate::focus::Focus;
 use crate::mark_point::Found;
 use crate::processes::Gatherer;
@@ -11,7 +11,6 @@ use crate::wire::{self, Bytes};
 use model::Ns;
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 /// A thread's scheduling settings when they were last seen.
 #[derive(Clone)]
@@ -340,14 +339,13 @@ impl RecordWriter {
         }
     }
 
-    /// Reads the v2 hierarchy: a group's id is its folder's inode number.
+    /// Reads the hierarchy that has the CPU controller: a group's id is its folder's inode number.
     fn find_cgroups(&mut self) {
-        let Some(root) = unified().map(|h| h.root) else { return };
-        let mut folders = vec![root.clone()];
+        let Some(hierarchy) = cpu_hierarchy().or_else(unified) else { return };
+        let mut folders = vec![hierarchy.root.clone()];
         while let Some(folder) = folders.pop() {
             if let Ok(meta) = std::fs::metadata(&folder) {
-                let path = folder.strip_prefix(&root).unwrap_or(Path::new(""));
-                self.cgroups.insert(meta.ino(), format!("/{}", path.display()));
+                self.cgroups.insert(meta.ino(), hierarchy.path_of(&folder));
             }
             let inside = std::fs::read_dir(&folder).into_iter().flatten().flatten();
             folders.extend(inside.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));

@@ -1,5 +1,6 @@
 //! The BPF backend: loads and attaches the BPF programs, drains their buffers, and takes snapshots.
 
+use crate::cgroups::cpu_hierarchy;
 use crate::counting::{Counters, MAX_COUNTERS};
 use crate::hidden::{self, Switches};
 use crate::libbpf::{self, has_field, info, possible_cpus, run_on, switch_has_state, why};
@@ -516,6 +517,7 @@ fn open(
         (".infer", u32::from(wanted.infer)),
         (".counters", wanted.counters),
         (".registers", u32::from(reads_registers(btf))),
+        (".groups", u32::from(cpu_hierarchy().is_some_and(|hierarchy| !hierarchy.unified))),
         (".interrupts", kinds.iter().filter(|(wanted, _)| *wanted).map(|(_, bit)| bit).sum()),
     ];
     for mut map in object.maps_mut() {

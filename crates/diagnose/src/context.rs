@@ -128,6 +128,11 @@ impl<'a> RuleContext<'a> {
         span(self.session, self.part)
     }
 
+    /// Whether texts may have no paths.
+    pub(crate) fn is_redacted(&self) -> bool {
+        self.session.is_redacted()
+    }
+
     /// Whether only a part of the recording is analysed.
     pub(crate) fn is_part(&self) -> bool {
         self.part.or(self.session.range()).is_some()

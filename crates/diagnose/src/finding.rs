@@ -84,9 +84,9 @@ pub struct Interval {
     pub tid: i64,
     /// The thread's name.
     pub name: String,
-    /// What it did: `running`, `ready` or `blocked`.
+    /// What it did: `running`, `ready`, `throttled` (kept from running by a CPU quota, and then ready) or `blocked`.
     pub state: &'static str,
-    /// Where it ran, what ran instead or who ended its wait.
+    /// Where it ran, what ran instead, why it was throttled or who ended its wait.
     pub cause: String,
 }
 

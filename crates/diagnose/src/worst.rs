@@ -84,7 +84,10 @@ pub(crate) fn add_worst(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Resu
                     ["efficient", "low_power", "middle"].contains(&row.get(thread_state::CORE_TYPE.or_empty()));
                 push(&stretch, &|fits| fits == Fits::Running || (slower && fits == Fits::RunningSlower));
             }
-            "ready" if reason == "throttled" => push(&stretch, &|fits| [Fits::Throttled, Fits::Ready].contains(&fits)),
+            "ready" if reason == "throttled" => {
+                let throttled = Stretch { state: "throttled", ..stretch };
+                push(&throttled, &|fits| [Fits::Throttled, Fits::Ready].contains(&fits));
+            }
             "ready" => {
                 push(&stretch, &|fits| fits == Fits::Ready);
                 let waker = row.get(thread_state::WAKER);
@@ -162,6 +165,7 @@ fn cause(ctx: &RuleContext<'_>, stretch: &Stretch, instead: Option<&i64>) -> Str
     match (stretch.state, stretch.waker, instead, stretch.cpu) {
         ("ready", _, Some(other), Some(cpu)) => format!("{} ran on CPU {cpu}", ctx.name(*other)),
         ("ready", _, None, Some(cpu)) => format!("no thread ran on CPU {cpu}"),
+        ("throttled", ..) => "its CPU quota was used up".to_owned(),
         ("running", .., Some(cpu)) => format!("on CPU {cpu}"),
         ("blocked", Some(0), ..) => "until an interrupt woke it".to_owned(),
         ("blocked", Some(waker), ..) => format!("until {} woke it", ctx.name(waker)),

@@ -35,6 +35,7 @@ pub struct Session {
     unpacked: Option<TempDir>,
     /// The version of the definitions by which its states and sums had been made, if they were made again.
     restated_from: Option<u32>,
+    is_redacted: bool,
 }
 
 /// A part of a recording, and its sums.
@@ -119,6 +120,7 @@ impl Session {
             slow: SlowFrameOptions::default(),
             unpacked: None,
             restated_from: None,
+            is_redacted: false,
         })
     }
 
@@ -159,6 +161,7 @@ impl Session {
             slow: SlowFrameOptions::default(),
             unpacked: copy,
             restated_from,
+            is_redacted: false,
         })
     }
 
@@ -231,6 +234,13 @@ impl Session {
         }
         // The path is part of commands in the output.
         self.path = PathBuf::from("TRACE");
+        self.is_redacted = true;
+    }
+
+    /// Whether what is private was removed ([`Self::redact`]), so that no text may have a path from a table either.
+    #[must_use]
+    pub fn is_redacted(&self) -> bool {
+        self.is_redacted
     }
 
     /// The trace's id. For a file that was not imported, this reads the whole file.

@@ -52,6 +52,51 @@ pub enum Policy {
     Fifo,
 }
 
+/// A cgroup and its CPU quota.
+///
+/// ```
+/// use model::{Ns, QuotaOf};
+///
+/// let ms = |ms: i64| Ns(ms * 1_000_000);
+/// let of = QuotaOf { path: "/docker/1f".to_owned(), quota: Some(ms(20)), period: ms(100) };
+/// assert_eq!(of.raised(50), "`echo 30000 100000 > /sys/fs/cgroup/docker/1f/cpu.max`, which is 20000 100000 now (us)");
+/// let of = QuotaOf { path: "cpu:/docker/1f".to_owned(), ..of };
+/// assert_eq!(of.raised(50), "`echo 30000 > /sys/fs/cgroup/cpu/docker/1f/cpu.cfs_quota_us`, which is 20000 now (us)");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QuotaOf {
+    /// Its path; with the prefix `cpu:` in the hierarchy of the CPU controller (cgroup v1).
+    pub path: String,
+    /// The CPU time that its threads may use in a period; `None` if only a cgroup that contains it has a quota.
+    pub quota: Option<Ns>,
+    /// The length of a period.
+    pub period: Ns,
+}
+
+impl QuotaOf {
+    /// Returns its path in its hierarchy.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.path.strip_prefix("cpu:").unwrap_or(&self.path)
+    }
+
+    /// Returns how to raise the quota by so many percent, on Linux.
+    #[must_use]
+    pub fn raised(&self, percent: u32) -> String {
+        let is_v1 = self.path.starts_with("cpu:");
+        let (mount, file) =
+            if is_v1 { ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us") } else { ("/sys/fs/cgroup", "cpu.max") };
+        let (path, file) = (format!("{mount}{}", self.path().trim_end_matches('/')), file);
+        let Some(quota) = self.quota else {
+            return format!("raise `{file}` of a cgroup that contains {path}, by {percent} %");
+        };
+        let us = |ns: Ns| ns.0 / 1000;
+        let raised = us(quota).saturating_mul(100 + i64::from(percent)) / 100;
+        let period = if is_v1 { String::new() } else { format!(" {}", us(self.period)) };
+        format!("`echo {raised}{period} > {path}/{file}`, which is {}{period} now (us)", us(quota))
+    }
+}
+
 /// A fix: a change that avoids a problem.
 ///
 /// ```
@@ -167,6 +212,9 @@ pub enum Fix {
         threads: Threads,
         /// The increase, in percent.
         more_percent: u32,
+        /// The cgroup, if it was recorded and is not redacted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cgroup: Option<QuotaOf>,
     },
     /// Change the CPU weight of a cgroup, 1 to 10000; the default is 100.
     Weight {
@@ -356,11 +404,12 @@ impl Fix {
             Self::InFlight { threads, requests } => {
                 format!("in {}, keep {requests} requests in flight (io_uring(7), or as many threads)", threads.name)
             }
-            Self::Quota { threads, more_percent } => format!(
+            Self::Quota { threads, more_percent, cgroup: None } => format!(
                 "raise the quota in `cpu.max` of the cgroup of {} by {more_percent} % (`cat /proc/{}/cgroup` shows it)",
                 threads.name,
                 threads.tid()
             ),
+            Self::Quota { more_percent, cgroup: Some(of), .. } => of.raised(*more_percent),
             Self::Weight { threads, weight } => format!(
                 "write {weight} to `cpu.weight` of the cgroup of {} (`cat /proc/{}/cgroup` shows it)",
                 threads.name,
@@ -496,7 +545,7 @@ impl Fix {
             Self::InFlight { threads, requests } => {
                 format!("in {}, keep {requests} overlapped requests in flight (an I/O completion port)", threads.name)
             }
-            Self::Quota { threads, more_percent } => format!(
+            Self::Quota { threads, more_percent, .. } => format!(
                 "raise CpuRate of the job object of {} by {more_percent} % (SetInformationJobObject, JobObjectCpuRateControlInformation)",
                 threads.name
             ),

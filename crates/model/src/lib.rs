@@ -32,7 +32,7 @@ pub use column::{AnyColumn, Cell, Column, Row, TableType, Text};
 pub use core_type::CoreType;
 pub use energy::{EnergyDomain, EnergyUse, Temperature};
 pub use event::*;
-pub use fix::{Fix, Policy, Threads};
+pub use fix::{Fix, Policy, QuotaOf, Threads};
 pub use frame_marks::{FrameMarkKind, frame_mark};
 pub use ipc::{IpcPart, MIN_COUNTED_SHARE, ipc_part};
 pub use kernel_threads::{is_kernel_thread, is_kernel_thread_of_cpu};

@@ -5,7 +5,7 @@
 
 use crate::{
     BlockRequest, CoreType, CpuId, CpuStretch, EnergyDomain, EnergyUse, Event, EventKind, InheritedPriority, IrqKind,
-    Mark, NameId, Ns, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid, WakeKind,
+    Mark, MaybeNs, NameId, Ns, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid, WakeKind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -176,14 +176,18 @@ pub enum SetTo {
         /// Its path, if known.
         path: NameId,
     },
-    /// The CPU weight of a cgroup, relative to its siblings.
-    Weight {
+    /// The settings of a cgroup's CPU controller, as in [`EventKind::CgroupLimits`].
+    Limits {
         /// The cgroup's id.
         id: u64,
         /// Its path, if known.
         path: NameId,
-        /// 100 by default; if recorded.
+        /// Its weight relative to its siblings, 100 by default; if recorded.
         weight: Option<u16>,
+        /// The CPU time that its threads may use in a period, if limited.
+        quota: MaybeNs,
+        /// The length of a period in ns.
+        period: u32,
     },
     /// The CPU where the thread would best run, if any.
     IdealCpu(Option<CpuId>),
@@ -272,8 +276,8 @@ impl TimelineEvent {
                 (thread(tid)?, Change::Setting(SetTo::Attr { prio, uclamp_min, uclamp_max }))
             }
             EventKind::Cgroup { tid, id, path } => (thread(tid)?, Change::Setting(SetTo::Cgroup { id, path })),
-            EventKind::CgroupLimits { id, path, weight, .. } => {
-                (Other, Change::Setting(SetTo::Weight { id, path, weight }))
+            EventKind::CgroupLimits { id, path, weight, quota, period, .. } => {
+                (Other, Change::Setting(SetTo::Limits { id, path, weight, quota, period }))
             }
             EventKind::IdealCpu { tid, cpu } => (thread(tid)?, Change::Setting(SetTo::IdealCpu(cpu))),
             _ => return None,

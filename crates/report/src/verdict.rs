@@ -10,7 +10,7 @@ use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
 use crate::{Options, quality};
 use diagnose::{Finding, Severity, Subject};
 use engine::{EngineError, FrameCounts, Session};
-use model::tables::{self, frame_sums, threads};
+use model::tables::{self, frame_sums, ready_wait, threads};
 use page::Page;
 use std::collections::{BTreeMap, HashMap};
 
@@ -128,21 +128,39 @@ fn loss(session: &Session, of: &Finding) -> String {
 struct Sums {
     name: String,
     running: i64,
+    /// Without throttled time.
     ready: i64,
+    throttled: i64,
 }
 
-/// Says how busy the CPUs were, with which programs, and which of these waited for a CPU.
+/// How long each thread was kept from running by a CPU quota, where that is known without a pass over the recording.
+fn throttled(session: &Session) -> Result<HashMap<i64, i64>, EngineError> {
+    let mut throttled = HashMap::new();
+    if session.is_at_hand(&tables::READY_WAIT) {
+        session.each(ready_wait::Table, |row| {
+            let ns = row.get(ready_wait::THROTTLED_NS).unwrap_or(0);
+            if ns > 0 {
+                throttled.insert(row.get(ready_wait::THREAD), ns);
+            }
+        })?;
+    }
+    Ok(throttled)
+}
+
+/// Says how busy the CPUs were, with which programs, which of these waited for a CPU, and which were throttled.
 fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<String, EngineError> {
     let s = session.summary();
     if s.cpu_time_ns() == 0 && s.switches > 0 {
         return Ok("CPUs: all events have the same time.".to_owned());
     }
+    let throttled = throttled(session)?;
     let programs = match options.process.as_deref().zip(groups.first()) {
         Some((process, group)) => {
-            let (running, ready) = (group.all.running, group.all.ready);
-            vec![Sums { name: plain(process), running, ready }]
+            let throttled = group.keys.iter().filter_map(|key| throttled.get(key)).sum();
+            let (running, ready) = (group.all.running, group.all.ready.saturating_sub(throttled));
+            vec![Sums { name: plain(process), running, ready, throttled }]
         }
-        None => programs(session)?,
+        None => programs(session, &throttled)?,
     };
     let listed = |of: fn(&Sums) -> i64, format: &dyn Fn(i64) -> String| {
         let mut all: Vec<&Sums> = programs.iter().filter(|p| of(p) > 0).collect();
@@ -166,14 +184,16 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
     let ran = if ran.is_empty() { String::new() } else { format!(": {ran}") };
     let least = if s.ready_known { "" } else { ", at least" };
     let waited = if waited.is_empty() { String::new() } else { format!(". Ready without a CPU{least}: {waited}") };
-    Ok(format!("{busy}{ran}{waited}."))
+    let kept = listed(|p| p.throttled, &time);
+    let kept = if kept.is_empty() { String::new() } else { format!(". Throttled by a CPU quota: {kept}") };
+    Ok(format!("{busy}{ran}{waited}{kept}."))
 }
 
 /// The sums of each program: of the processes of one name.
-fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
+fn programs(session: &Session, throttled: &HashMap<i64, i64>) -> Result<Vec<Sums>, EngineError> {
     let mut processes: HashMap<i64, Sums> = HashMap::new();
     session.each(threads::Table, |row| {
-        use threads::{NAME, PID, READY_NS, RUNNING_NS, TID};
+        use threads::{NAME, PID, READY_NS, RUNNING_NS, THREAD, TID};
         let (tid, name) = (row.get(TID), row.get(NAME));
         let pid = row.get(PID).unwrap_or(tid);
         if processes.len() >= MAX_PROCESSES && !processes.contains_key(&pid) {
@@ -185,7 +205,9 @@ fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
             name.unwrap_or_default().clone_into(&mut sums.name);
         }
         sums.running = sums.running.saturating_add(row.get(RUNNING_NS));
-        sums.ready = sums.ready.saturating_add(row.get(READY_NS));
+        let throttled = throttled.get(&row.get(THREAD)).copied().unwrap_or(0);
+        sums.ready = sums.ready.saturating_add(row.get(READY_NS).saturating_sub(throttled));
+        sums.throttled = sums.throttled.saturating_add(throttled);
     })?;
     if processes.len() >= MAX_PROCESSES {
         return Ok(Vec::new());
@@ -199,6 +221,7 @@ fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
             programs.entry(process.name.clone()).or_insert_with(|| Sums { name: process.name, ..Sums::default() });
         sums.running = sums.running.saturating_add(process.running);
         sums.ready = sums.ready.saturating_add(process.ready);
+        sums.throttled = sums.throttled.saturating_add(process.throttled);
     }
     Ok(programs.into_values().collect())
 }

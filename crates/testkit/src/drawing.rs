@@ -45,6 +45,7 @@
 //! | `uclamp` | `A=512`: the utilisation clamps of A are 512 and 1024, of 1024 |
 //! | `cgroup` | `A=7`: A is in cgroup 7 |
 //! | `weight` | `7=200`: the weight of cgroup 7 is 200, and its path `/7` |
+//! | `quota` | `7=20/100`: cgroup 7, whose path is `/7`, may use 20 ms in each 100 ms; `cpu:7=20/100`: its path is `cpu:/7` (cgroup v1) |
 //! | `ideal` | `A@1`: the ideal CPU of A is CPU 1; `A`: unknown |
 //! | `sample` | `A=spin<main@1`: a profiler interrupts A on CPU 1 and records its callchain, innermost first |
 //! | `count` | `A=cycles:300/2@1`: the event `cycles` of CPU 1 counted 300 while A ran there for the last 2 ms; `A=cycles:300/2:1@1`: in 1 ms of them; `.` for A: the idle task, `?`: several threads; `A^cycles:100/1@1`: at a mark, `cycles` had counted 100 since the last reading, 1 ms before |
@@ -392,12 +393,21 @@ impl Pen {
         self.push(Phase::After, ms(column as i64), cpu(0), EventKind::Affinity { tid: Cell::read(thread).tid, cpus });
     }
 
-    fn weight(&mut self, column: usize, word: &str) {
-        let (id, weight) = word.split_once('=').unwrap_or_else(|| panic!("what weight? {word}"));
-        let path = self.text(format!("/{id}"));
-        let (id, weight) = (id.parse().unwrap(), Some(weight.parse().unwrap()));
-        let quota = MaybeNs::NONE;
-        let limits = EventKind::CgroupLimits { id, path, quota, period: 100_000_000, weight, cpus: NameId::NONE };
+    /// Adds the settings of a cgroup: a weight, or a quota in a period.
+    fn limits(&mut self, column: usize, word: &str) {
+        let (of, value) = word.split_once('=').unwrap_or_else(|| panic!("what weight or quota? {word}"));
+        let (prefix, number) = of.split_once(':').map_or(("", of), |(_, number)| ("cpu:", number));
+        let (path, id) = (self.text(format!("{prefix}/{number}")), number.parse().unwrap());
+        let mut limits = (MaybeNs::NONE, 100_000_000, None);
+        match value.split_once('/') {
+            None => limits.2 = Some(value.parse().unwrap()),
+            Some((quota, period)) => {
+                limits.0 = MaybeNs::new(ms(quota.parse().unwrap()));
+                limits.1 = ms(period.parse().unwrap()).0 as u32;
+            }
+        }
+        let (quota, period, weight) = limits;
+        let limits = EventKind::CgroupLimits { id, path, quota, period, weight, cpus: NameId::NONE };
         self.push(Phase::After, ms(column as i64), cpu(0), limits);
     }
 
@@ -434,8 +444,8 @@ impl Pen {
             "temp" => return self.temperature(column, word),
             _ => {}
         }
-        if row == "weight" {
-            return self.weight(column, word);
+        if row == "weight" || row == "quota" {
+            return self.limits(column, word);
         }
         let (word, late) = word.strip_suffix('!').map_or((word, false), |w| (w, true));
         let (word, place) = word.split_once('@').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));

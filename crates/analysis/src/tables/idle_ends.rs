@@ -96,7 +96,7 @@ impl Analysis for IdleEndsTable {
     }
 
     fn setting(&mut self, thread: ThreadKey, to: &SetTo, _: &World) {
-        let (SetTo::Cgroup { id, path } | SetTo::Weight { id, path, .. }) = *to else { return };
+        let (SetTo::Cgroup { id, path } | SetTo::Limits { id, path, .. }) = *to else { return };
         let (of, paths) = &mut self.cgroups;
         if matches!(to, SetTo::Cgroup { .. }) {
             *of.of(thread) = Some(id);

@@ -40,7 +40,7 @@ impl Settings {
                 self.uclamp_max = uclamp_max.or(self.uclamp_max);
             }
             SetTo::Cgroup { id, .. } => self.cgroup = Some(id),
-            SetTo::Weight { .. } | SetTo::IdealCpu(_) => {}
+            SetTo::Limits { .. } | SetTo::IdealCpu(_) => {}
         }
     }
 
@@ -60,6 +60,9 @@ impl Settings {
 struct Cgroup {
     path: NameId,
     weight: Option<u16>,
+    /// The CPU time in a period, and the length of a period.
+    quota: Option<Ns>,
+    period: Option<u32>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -142,10 +145,11 @@ impl Analysis for ThreadScheduling {
     }
 
     fn setting(&mut self, thread: ThreadKey, to: &SetTo, world: &World) {
-        if let SetTo::Weight { id, path, weight } = *to {
+        if let SetTo::Limits { id, path, weight, quota, period } = *to {
             let former = self.cgroups.get(&id).copied().unwrap_or_default();
-            let cgroup = Cgroup { path: if path == NameId::NONE { former.path } else { path }, weight };
-            if former.weight != weight || former.path != cgroup.path {
+            let path = if path == NameId::NONE { former.path } else { path };
+            let cgroup = Cgroup { path, weight, quota: quota.get(), period: Some(period) };
+            if former != cgroup {
                 let inside = |(key, of): (ThreadKey, &mut Of)| {
                     of.set.filter(|(_, set)| set.cgroup == Some(id) && !of.exited).map(|_| key)
                 };
@@ -194,6 +198,8 @@ impl Analysis for ThreadScheduling {
                 set.uclamp_max.map(i64::from).into(),
                 path.map_or(Value::Null, Value::Text),
                 cgroup.weight.map(i64::from).into(),
+                cgroup.quota.map(|quota| quota.0).into(),
+                cgroup.period.map(i64::from).into(),
             ]);
         }
     }

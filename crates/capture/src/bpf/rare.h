@@ -206,20 +206,25 @@ int cpuhp_exit(u64 *ctx)
 	return on_parking(ctx[0], UNPARKED);
 }
 
-/* Only the v2 hierarchy: there the new group is the task's default group. */
+/* Only the hierarchy that has the CPU controller. As in `frame` of cgroups.rs, paths of v1 have a prefix. */
 SEC("tp_btf/cgroup_attach_task")
 int cgroup_attach_task(u64 *ctx)
 {
 	struct cgroup *to = (void *)ctx[0];
 	struct task_struct *p = (void *)ctx[2];
-	if (p->cgroups->dfl_cgrp != to)
+	if (group_of(p) != to)
 		return 0;
 	struct rare_cgroup r = {};
 	BEGIN(r, CGROUP, p);
 	r.pid = p->tgid;
 	r.whole_process = (bool)ctx[3];
 	r.id = to->kn->id;
-	probe_read_str(r.path, sizeof(r.path), (void *)ctx[1]);
+	if (own_cpu_hierarchy) {
+		__builtin_memcpy(r.path, "cpu:", 4);
+		probe_read_str(r.path + 4, sizeof(r.path) - 4, (void *)ctx[1]);
+	} else {
+		probe_read_str(r.path, sizeof(r.path), (void *)ctx[1]);
+	}
 	return send(&r, sizeof(r));
 }
 

@@ -229,9 +229,20 @@ INLINE u32 cpu_of(struct task_struct *p)
 	return ((struct task_struct___old *)p)->cpu;
 }
 
+/* Whether the CPU controller has a hierarchy of its own (cgroup v1). */
+const volatile u32 own_cpu_hierarchy SEC(".rodata.groups") = 0;
+
+/* The thread's cgroup in the hierarchy that has the CPU controller. */
+INLINE struct cgroup *group_of(struct task_struct *p)
+{
+	if (own_cpu_hierarchy && ENUM_EXISTS(enum cgroup_subsys_id, cpu_cgrp_id))
+		return p->cgroups->subsys[ENUM_VALUE(enum cgroup_subsys_id, cpu_cgrp_id)]->cgroup;
+	return p->cgroups->dfl_cgrp;
+}
+
 INLINE u64 cgroup_of(struct task_struct *p)
 {
-	return p->cgroups->dfl_cgrp->kn->id;
+	return group_of(p)->kn->id;
 }
 
 /* A thread's TID in its own PID namespace. The pointer is read as a number: Linux 6.1's verifier does not let programs add an unknown

@@ -150,4 +150,12 @@ fn a_thread_over_its_quota_is_throttled() {
     for table in ["cgroup_limits", "cgroup_stat", "throttle"] {
         assert!(Path::new(&dir).join(format!("events/{table}.parquet")).exists(), "{table}");
     }
+
+    let rows: Vec<Value> =
+        serde_json::from_str(&good(["table", &dir, "thread_scheduling", "--format", "json"])).expect("JSON");
+    let prefix = if group.unified { "/" } else { "cpu:/" };
+    let path = format!("{prefix}{}", group.folder.file_name().unwrap().display());
+    let is_set = |row: &&Value| row["tid"] == tid && row["cgroup"] == *path && row["cgroup_quota_ns"] == 20_000_000;
+    let set = rows.iter().find(is_set).unwrap_or_else(|| panic!("{path} of thread {tid} in {rows:?}"));
+    assert_eq!(set["cgroup_period_ns"], PERIOD_NS, "{set}");
 }

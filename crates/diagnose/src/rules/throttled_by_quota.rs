@@ -2,13 +2,13 @@
 
 use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
-use crate::finding::{Confidence, Finding};
+use crate::finding::{Claim, Confidence, Finding};
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
-use model::Fix;
-use model::tables::{self, critical_by_thread, ready_wait};
-use model::words::{ms, plural};
+use model::tables::{self, critical_by_thread, ready_wait, thread_scheduling};
+use model::words::{ms, plain, plural};
+use model::{Fix, Ns, QuotaOf};
 
 pub(super) const RULE: Rule = Rule {
     id: "throttled-by-quota",
@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
                quota in a quarter of it.",
         example: "A's group has used up its quota at 2 ms and is throttled until 5 ms, with its CPU idle: potential saving 3 ms.",
     },
-    tables: &[&tables::READY_WAIT, &tables::CRITICAL_BY_THREAD],
+    tables: &[&tables::READY_WAIT, &tables::CRITICAL_BY_THREAD, &tables::THREAD_SCHEDULING],
     thresholds: &[&MIN_SHARE],
     explains: &[],
     worst: Fits::Throttled,
@@ -68,11 +68,19 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let recoverable = on_path.max(most);
     // The quota that would have covered the throttled time; a group that hardly ran needs its own number.
     let more = i128::from(throttled_ns) * 100 / i128::from(ran.max(1));
-    let change =
-        Fix::Quota { threads: threads(&claims), more_percent: u32::try_from(more.clamp(1, 10_000)).unwrap_or(10_000) };
+    let more_percent = u32::try_from(more.clamp(1, 10_000)).unwrap_or(10_000);
+    let cgroup = cgroup_of(ctx, &claims)?;
+    let group = match &cgroup {
+        Some(of @ QuotaOf { quota: Some(quota), period, .. }) => {
+            format!("{} ({} ms in each {} ms)", plain(of.path()), ms(quota.0), ms(period.0))
+        }
+        Some(of) => format!("a group that contains {}", plain(of.path())),
+        None => "their group".to_owned(),
+    };
+    let change = Fix::Quota { threads: threads(&claims), more_percent, cgroup };
     let what = "Raise the quota, or use fewer threads".to_owned();
     let title = format!(
-        "The CPU quota of their group throttled {}: {} for {} ms",
+        "The CPU quota of {group} throttled {}: {} for {} ms",
         plural(claims.len() as u64, "runnable thread"),
         threads(&claims).name,
         ms(most)
@@ -93,4 +101,25 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ],
         ..ctx.finding(claims, change, what)
     }]))
+}
+
+/// Returns the cgroup of the thread that was throttled longest, as it was set last; none if it is not recorded or must not be shown.
+fn cgroup_of(ctx: &RuleContext<'_>, claims: &[Claim]) -> Result<Option<QuotaOf>, EngineError> {
+    let Some(longest) = claims.iter().max_by_key(|claim| claim.recoverable_ns).filter(|_| !ctx.is_redacted()) else {
+        return Ok(None);
+    };
+    let mut found = None;
+    ctx.each_row(thread_scheduling::Table, |row| {
+        if row.get(thread_scheduling::THREAD) != longest.thread {
+            return;
+        }
+        let path = row.get(thread_scheduling::CGROUP).map(str::to_owned);
+        let period = row.get(thread_scheduling::CGROUP_PERIOD_NS).map(Ns);
+        found = path.zip(period).map(|(path, period)| QuotaOf {
+            path,
+            quota: row.get(thread_scheduling::CGROUP_QUOTA_NS).map(Ns),
+            period,
+        });
+    })?;
+    Ok(found)
 }

@@ -86,7 +86,7 @@ table! {
 table! {
     /// Scheduling settings of threads.
     THREAD_SCHEDULING: thread_scheduling {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: true,
         doc: "Scheduling settings of each thread: a row for each stretch of equal settings. Time in which no setting \
@@ -107,10 +107,17 @@ table! {
                  −1 deadline; null if not recorded.",
             UCLAMP_MIN: Option<Int> = "Minimum utilisation clamp (sched_util_min), of 1024; null if not recorded.",
             UCLAMP_MAX: Option<Int> = "Maximum utilisation clamp (sched_util_max), of 1024; null if not recorded.",
-            CGROUP: Option<FilePath> = "Path of its cgroup, or the id if the path was not recorded; null if neither was.",
+            CGROUP: Option<FilePath> =
+                "Path of its cgroup, or the id if the path was not recorded; null if neither was. With the prefix `cpu:`, the \
+                 path is in the hierarchy of the CPU controller (cgroup v1).",
             CGROUP_WEIGHT: Option<Int> =
                 "CPU weight of that cgroup relative to its siblings (cpu.weight), 100 by default; null if not \
                  recorded.",
+            CGROUP_QUOTA_NS: Option<Ns> =
+                "CPU time that the threads of that cgroup may use in a period (cpu.max, cpu.cfs_quota_us); null if it is \
+                 not limited or not recorded. A cgroup that contains it may have a lower one.",
+            CGROUP_PERIOD_NS: Option<Ns> =
+                "Length of that period; null if not recorded.",
         }
     }
 }

@@ -24,7 +24,7 @@ const FREE: [(Tone, ReadyTime, &str, &str, u8); 8] = [
     (Tone::Green, ready_wait::FREE_NOT_ALLOWED_NS, "only CPUs outside its affinity free", "not allowed ms", 4),
     (Tone::Idle, ready_wait::FREE_PARKED_NS, "only parked CPUs free", "parked ms", 2),
     (Tone::Sky, ready_wait::WAKEUP_LATENCY_NS, "its own CPU idle (wakeup latency)", "own idle ms", 2),
-    (Tone::Blue, ready_wait::THROTTLED_NS, "throttled by its cgroup's CPU quota", "throttled ms", 2),
+    (Tone::Blue, ready_wait::THROTTLED_NS, "throttled by its cgroup's CPU quota", "throttled ms", 0),
     (Tone::Unknown, ready_wait::FREE_UNKNOWN_NS, "unknown", "unknown ms", 5),
 ];
 

@@ -58,6 +58,24 @@ fn a_short_report_leaves_out_whole_parts() {
     assert!(!shortest.contains("\nCPUs: "), "{shortest}");
 }
 
+/// The verdict says how long programs were throttled, which is no time without a CPU. With paths redacted, no finding names the cgroup.
+#[test]
+fn throttled_time_is_said_as_such() {
+    let drawing = "cpu0 U0  A Ar . B B A As\ncpu1 U1  C C  C C C C C\nthrottle . .  A( A)\nprocess A,B,C\ncgroup A=7\nquota cpu:7=1/3";
+    let mut session = support::drawn(drawing, |_, _| ());
+    let options = Options { width: 200, ..Options::default() };
+    let words = |session: &Session| report::text(session, &options).expect("a report");
+    let plain = words(&session);
+    assert!(
+        plain.contains("Ready without a CPU: A 2.000 ms, B 2.000 ms. Throttled by a CPU quota: A 1.000 ms."),
+        "{plain}"
+    );
+    assert!(plain.contains("The CPU quota of /7 (1.000 ms in each 3.000 ms) throttled 1 runnable thread"), "{plain}");
+    session.redact();
+    let redacted = words(&session);
+    assert!(redacted.contains("The CPU quota of their group throttled") && !redacted.contains("/7"), "{redacted}");
+}
+
 #[test]
 fn a_recording_without_wakeups_on_a_narrow_terminal() {
     let session = open("switch.data", PassOptions::default());

@@ -38,7 +38,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         }
     }
     // Every thread with a record while it was alive has a row, unless that is empty.
-    for setting in a.settings.iter().filter(|s| !matches!(s.to, SetTo::IdealCpu(_) | SetTo::Weight { .. })) {
+    for setting in a.settings.iter().filter(|s| !matches!(s.to, SetTo::IdealCpu(_) | SetTo::Limits { .. })) {
         let alive = |s: &&model::ThreadStretch| {
             let holds = s.span.overlap(a.span).is_some_and(|w| w.start <= setting.at && setting.at < w.end);
             Some(s.tid) == setting.tid && s.state != ThreadState::Exited && holds
