@@ -13,7 +13,7 @@ pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<(), SpillError> {
     totals.threads.each(|t| {
         let charged = t.exec_of.0 > 0;
         let row = [
-            t.thread.0.into(),
+            t.thread.into(),
             i64::from(t.tid.0).into(),
             i64::from(t.instance).into(),
             (t.pid != Pid::UNKNOWN).then_some(i64::from(t.pid.0)).into(),
@@ -70,7 +70,7 @@ pub fn thread_by_cpu(totals: &Totals, out: &mut dyn Rows) -> Result<(), SpillErr
     totals.threads.each(|t| {
         for (cpu, time) in &t.by_cpu {
             out.row(&[
-                t.thread.0.into(),
+                t.thread.into(),
                 i64::from(t.tid.0).into(),
                 i64::from(t.instance).into(),
                 i64::from(cpu.0).into(),
@@ -95,7 +95,7 @@ pub fn thread_by_core_type(totals: &Totals, machine: &Machine, out: &mut dyn Row
         for (class, (core_type, time)) in by_class {
             let share = if running > 0 { Value::Float(time as f64 / running as f64) } else { Value::Null };
             out.row(&[
-                t.thread.0.into(),
+                t.thread.into(),
                 i64::from(t.tid.0).into(),
                 i64::from(t.instance).into(),
                 i64::from(class).into(),
@@ -119,7 +119,7 @@ pub fn loss(totals: &Totals, out: &mut dyn Rows) {
 pub fn inferred_state(inferred: &[InferredStretch], out: &mut dyn Rows) {
     for s in inferred {
         out.row(&[
-            s.thread.0.into(),
+            s.thread.into(),
             i64::from(s.tid.0).into(),
             i64::from(s.cpu.0).into(),
             s.span.start.into(),

@@ -135,7 +135,7 @@ impl Tracks {
 
 /// Returns the cells for the thread of a stretch or a sum: its key and its process.
 pub(crate) fn thread_cells(thread: ThreadKey, pid: Pid) -> [Value; 2] {
-    let of_thread = (thread != ThreadKey::UNKNOWN).then_some(thread.0);
+    let of_thread = (thread != ThreadKey::UNKNOWN).then_some(thread);
     [of_thread.into(), (pid != Pid::UNKNOWN).then_some(i64::from(pid.0)).into()]
 }
 

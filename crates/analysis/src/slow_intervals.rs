@@ -48,7 +48,7 @@ impl SlowSeries {
     pub fn finish(self, out: &mut dyn Rows) {
         let typical = self.typical.0.mean(self.typical.1);
         let typical_time = typical.sum();
-        let known = |thread: ThreadKey| (thread != ThreadKey::UNKNOWN).then_some(thread.0);
+        let known = |thread: ThreadKey| (thread != ThreadKey::UNKNOWN).then_some(thread);
         for (rank, (interval, causes)) in (self.slower + 1..).zip(&self.slow) {
             let took = interval.span.len();
             let longer = took - typical_time;
@@ -70,7 +70,7 @@ impl SlowSeries {
                     cause.word().into(),
                     cause.core_type().map(CoreType::as_str).into(),
                     known(thread).into(),
-                    cause.ran_instead().map(|thread| thread.0).into(),
+                    cause.ran_instead().into(),
                     causes.time(ThreadCause { cause, thread }).into(),
                     typical.time(ThreadCause { cause, thread }).into(),
                     more.into(),

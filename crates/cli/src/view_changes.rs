@@ -136,13 +136,14 @@ fn verdict(comparison: &Comparison, role: &str, id: &str) -> Option<&'static str
 mod tests {
     use super::*;
     use compare::ThreadFacts;
+    use model::ThreadKey;
     use std::collections::BTreeMap;
 
     /// A thread of the program with its running, ready and blocked time, switches of both kinds, and migrations.
     fn thread(key: i64, name: &str, values: [f64; 6]) -> ThreadFacts {
         let ids = ["running_ns", "ready_ns", "blocked_ns", "voluntary", "involuntary", "migrations"];
         ThreadFacts {
-            thread: key,
+            thread: ThreadKey(key),
             tid: 100 + key,
             pid: Some(101),
             name: name.to_owned(),
@@ -177,7 +178,10 @@ mod tests {
         assert_eq!(titles, ["running time", "ready time", "wait time", "context switches", "migrations"]);
         let role = |name: &str| changes.roles.iter().find(|of| of.name == name).unwrap();
         let worker = role("game/Worker");
-        assert_eq!((worker.matched_by, &worker.threads, worker.is_own), (Some("name"), &[vec![2, 3], vec![5]], true));
+        assert_eq!(
+            (worker.matched_by, &worker.threads, worker.is_own),
+            (Some("name"), &[vec![ThreadKey(2), ThreadKey(3)], vec![ThreadKey(5)]], true)
+        );
         let values: Vec<[Option<f64>; 2]> = worker.values.iter().map(|of| of.values).collect();
         let of = |a: f64, b: f64| [Some(a), Some(b)];
         assert_eq!(values, [of(2e8, 4e8), of(2.4e8, 4.89e8), of(2e8, 1e8), of(22.0, 40.0), of(8.0, 9.0)]);
@@ -187,7 +191,7 @@ mod tests {
         // One recording a side has no interval.
         assert!(worker.values.iter().all(|of| of.verdict.is_none()));
         let old = role("game/Old");
-        assert_eq!((old.matched_by, &old.threads), (None, &[vec![4], vec![]]));
+        assert_eq!((old.matched_by, &old.threads), (None, &[vec![ThreadKey(4)], vec![]]));
         assert_eq!(old.values[0].values, [Some(2e8), None]);
         assert!(!changes.answer.is_empty());
     }

@@ -7,6 +7,7 @@
 
 use compare::{Run, ThreadFacts, measure, roles};
 use engine::{PassOptions, Session};
+use model::ThreadKey;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -57,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         found.notes.iter().for_each(|note| println!("Note: {note}"));
         return Ok(());
     }
-    let member = |side: usize, run: usize, key: i64| {
+    let member = |side: usize, run: usize, key: ThreadKey| {
         // Keys are those of the place: hiding shuffles keys, not places.
         let at = runs[side][run].threads.iter().position(|thread| thread.thread == key);
         at.map(|at| {
@@ -94,8 +95,8 @@ impl Random {
     }
 
     /// A permutation of some numbers.
-    fn permuted(&mut self, numbers: BTreeSet<i64>) -> BTreeMap<i64, i64> {
-        let mut to: Vec<i64> = numbers.iter().copied().collect();
+    fn permuted<N: Copy + Ord>(&mut self, numbers: BTreeSet<N>) -> BTreeMap<N, N> {
+        let mut to: Vec<N> = numbers.iter().copied().collect();
         for at in (1..to.len()).rev() {
             to.swap(at, self.below(at + 1));
         }

@@ -1,6 +1,6 @@
 //! Why time passed on the critical path.
 
-use model::CoreType;
+use model::{CoreType, ThreadKey};
 
 /// Why time passed on the critical path, with what is needed to take running time apart.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -13,7 +13,7 @@ pub enum Cause {
         sibling_busy: bool,
     },
     /// Ready while this thread ran on its CPU; `None` if unknown.
-    Ready(Option<i64>),
+    Ready(Option<ThreadKey>),
     /// Ready while its CPU was idle.
     WakeupLatency,
     /// Kept from running by its cgroup's CPU quota.

@@ -1,6 +1,6 @@
 //! One measured run: everything that a comparison uses. Nothing after this reads a trace.
 
-use model::Span;
+use model::{Span, ThreadKey};
 use std::collections::BTreeMap;
 
 /// One side's run: a recording, a frame log or a printed table.
@@ -52,7 +52,7 @@ pub struct Run {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ThreadFacts {
     /// The key of the thread instance in its trace.
-    pub thread: i64,
+    pub thread: ThreadKey,
     /// The TID.
     pub tid: i64,
     /// The process; `None` if unknown.
@@ -74,7 +74,7 @@ pub struct ThreadFacts {
     /// Its values by the id of the metric: `running_ns`, `ready_ns`, `blocked_ns`, `voluntary`, `migrations`, `running_count`, `queued_behind_own_ns`, …
     pub values: BTreeMap<&'static str, f64>,
     /// The threads that woke it, and how often; 0: interrupts.
-    pub wakers: Vec<(i64, i64)>,
+    pub wakers: Vec<(ThreadKey, i64)>,
     /// How long it waited by cause (the system call or kernel function), ns.
     pub waits: Vec<(String, i64)>,
 }
@@ -91,14 +91,14 @@ pub struct Series {
     /// The time of each, ns.
     pub ns: Vec<f64>,
     /// The thread that did the work of each, or with which it ends; `None` if unknown.
-    pub threads: Vec<Option<i64>>,
+    pub threads: Vec<Option<ThreadKey>>,
 }
 
 /// A part of the critical path: one cause of one thread. The parts sum to the objective.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathPart {
     /// The thread on the path.
-    pub thread: i64,
+    pub thread: ThreadKey,
     /// The cause, see [`crate::Cause`].
     pub cause: crate::Cause,
     /// The time, ns.

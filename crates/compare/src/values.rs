@@ -2,6 +2,7 @@
 
 use crate::thread_metrics::ThreadMetric;
 use crate::{Run, Series};
+use model::ThreadKey;
 use rustc_hash::FxHashMap;
 
 /// Statistics of the times of a series.
@@ -69,7 +70,7 @@ impl Sums {
 }
 
 /// The sums of the program's threads, and of each role.
-pub(crate) fn sums(run: &Run, role_of: &FxHashMap<i64, usize>, roles: usize) -> (Sums, Vec<Sums>) {
+pub(crate) fn sums(run: &Run, role_of: &FxHashMap<ThreadKey, usize>, roles: usize) -> (Sums, Vec<Sums>) {
     let (mut program, mut by_role) = (Sums::default(), Vec::new());
     by_role.resize_with(roles, Sums::default);
     for thread in &run.threads {

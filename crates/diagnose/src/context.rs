@@ -8,7 +8,7 @@ use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
 use engine::{EngineError, Facts, Offer, PathSums, PathWindow, Session, Summary, ThreadNames};
 use model::tables::{cpus, ready_wait, switch_causes};
 use model::words::{grouped, short};
-use model::{AnyColumn, Fix, Ns, Row, Span, Table, TableType, Threads, tables};
+use model::{AnyColumn, Fix, Ns, Row, Span, Table, TableType, ThreadKey, Threads, tables};
 use std::collections::BTreeMap;
 
 /// The maximum number of threads and rows that a finding names. Its sums cover all of them.
@@ -48,12 +48,12 @@ impl<'a> RuleContext<'a> {
     }
 
     /// Whether the objective is the lateness of this thread.
-    pub(crate) fn is_objective(&self, thread: i64) -> bool {
+    pub(crate) fn is_objective(&self, thread: ThreadKey) -> bool {
         self.objective.is_some_and(|of| of.is_of_thread(thread))
     }
 
     /// Whether the objective is the response time of this thread, not only its lateness.
-    pub(crate) fn has_no_slack(&self, thread: i64) -> bool {
+    pub(crate) fn has_no_slack(&self, thread: ThreadKey) -> bool {
         self.objective.is_some_and(|of| of.is_of_thread(thread) && of.objective.deadline_ns.is_none())
     }
 
@@ -177,17 +177,17 @@ impl<'a> RuleContext<'a> {
     }
 
     /// The display name of a thread.
-    pub(crate) fn name(&self, key: i64) -> String {
+    pub(crate) fn name(&self, key: ThreadKey) -> String {
         self.names.get(key).map_or_else(|| "?".to_owned(), |name| short(name, 16))
     }
 
     /// The whole name of a thread; empty if unknown.
-    pub(crate) fn full_name(&self, key: i64) -> &str {
+    pub(crate) fn full_name(&self, key: ThreadKey) -> &str {
         self.names.get(key).unwrap_or_default()
     }
 
     /// How to call the threads of a pool: by their name if all have the same, as in programs named lbzip2, else by that of the pool.
-    pub(crate) fn name_of_all(&self, threads: impl IntoIterator<Item = i64>, pool: &str) -> String {
+    pub(crate) fn name_of_all(&self, threads: impl IntoIterator<Item = ThreadKey>, pool: &str) -> String {
         let mut names = threads.into_iter().map(|thread| self.name(thread));
         let first = names.next();
         first.filter(|first| names.all(|name| name == *first)).unwrap_or_else(|| pool.to_owned())
@@ -201,7 +201,7 @@ impl<'a> RuleContext<'a> {
     }
 
     /// The running time of all threads for which `is_counted` holds, ns. Reads `ready_wait`.
-    pub(crate) fn running_ns(&self, is_counted: impl Fn(i64) -> bool) -> Result<i64, EngineError> {
+    pub(crate) fn running_ns(&self, is_counted: impl Fn(ThreadKey) -> bool) -> Result<i64, EngineError> {
         let mut running = 0_i64;
         self.each_row(ready_wait::Table, |row| {
             if is_counted(row.get(ready_wait::THREAD)) {
@@ -212,17 +212,17 @@ impl<'a> RuleContext<'a> {
     }
 
     /// Whether a thread is a per-CPU kernel thread. These cannot be moved.
-    pub(crate) fn is_per_cpu_kthread(&self, key: i64) -> bool {
+    pub(crate) fn is_per_cpu_kthread(&self, key: ThreadKey) -> bool {
         model::is_kernel_thread_of_cpu(self.names.get(key).unwrap_or_default())
     }
 
     /// Whether a thread is a kernel thread, judged by its name.
-    pub(crate) fn is_kernel_thread(&self, key: i64) -> bool {
+    pub(crate) fn is_kernel_thread(&self, key: ThreadKey) -> bool {
         model::is_kernel_thread(self.names.get(key).unwrap_or_default())
     }
 
     /// The time that a thread could save.
-    pub(crate) fn claim(&self, thread: i64, tid: i64, recoverable_ns: i64) -> Claim {
+    pub(crate) fn claim(&self, thread: ThreadKey, tid: i64, recoverable_ns: i64) -> Claim {
         Claim { thread, tid, name: self.name(thread), recoverable_ns }
     }
 
@@ -294,22 +294,22 @@ const NOTABLE: i64 = 100;
 /// How often threads were preempted, by thread key.
 #[derive(Default)]
 pub(crate) struct Preempted {
-    pub(crate) counts: BTreeMap<i64, i64>,
+    pub(crate) counts: BTreeMap<ThreadKey, i64>,
     /// The part of `counts` where the source does not distinguish a preemption from a yield.
-    pub(crate) maybe_yielded: BTreeMap<i64, i64>,
+    pub(crate) maybe_yielded: BTreeMap<ThreadKey, i64>,
 }
 
 impl Preempted {
     /// The count of one thread.
-    pub(crate) fn count(&self, thread: i64) -> i64 {
+    pub(crate) fn count(&self, thread: ThreadKey) -> i64 {
         self.counts.get(&thread).copied().unwrap_or(0)
     }
 
     /// The assumption about those of these threads that may have yielded; `None` if there are hardly any.
-    pub(crate) fn assumption(&self, threads: impl Iterator<Item = i64>) -> Option<String> {
+    pub(crate) fn assumption(&self, threads: impl Iterator<Item = ThreadKey>) -> Option<String> {
         let (mut all, mut maybe_yielded) = (0_i64, 0_i64);
         for thread in threads {
-            let of = |counts: &BTreeMap<i64, i64>| counts.get(&thread).copied().unwrap_or(0);
+            let of = |counts: &BTreeMap<ThreadKey, i64>| counts.get(&thread).copied().unwrap_or(0);
             (all, maybe_yielded) =
                 (all.saturating_add(of(&self.counts)), maybe_yielded.saturating_add(of(&self.maybe_yielded)));
         }

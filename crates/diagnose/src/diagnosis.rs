@@ -14,7 +14,7 @@ use crate::worst::{self, add_worst};
 use engine::{EngineError, Session};
 use model::tables::threads;
 use model::words::{plural, time};
-use model::{Fix, Span, Table, TableDef};
+use model::{Fix, Span, Table, TableDef, ThreadKey};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -280,9 +280,9 @@ fn name_threads(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Result<(), E
         }
     })?;
     for evidence in findings.iter_mut().flat_map(|finding| &mut finding.evidence) {
-        let name = |(col, key): (&'static str, i64)| match tids.get(&key) {
-            Some(tid) if key > 0 => (col, format!("{} {tid}", ctx.name(key))),
-            _ => (col, if key == 0 { "none".to_owned() } else { "unknown".to_owned() }),
+        let name = |(col, key): (&'static str, ThreadKey)| match tids.get(&key) {
+            Some(tid) if key > ThreadKey::IDLE => (col, format!("{} {tid}", ctx.name(key))),
+            _ => (col, if key == ThreadKey::IDLE { "none".to_owned() } else { "unknown".to_owned() }),
         };
         evidence.threads = evidence.thread_keys().map(name).collect();
     }

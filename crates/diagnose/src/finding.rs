@@ -1,7 +1,7 @@
 //! What a rule finds.
 
 use crate::saved_energy::SavedEnergy;
-use model::{AnyColumn, Fix, Row, Span, TableType, Value};
+use model::{AnyColumn, Fix, Row, Span, TableType, ThreadKey, Value};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ words!(Confidence: Low = "low", Medium = "medium", High = "high");
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Claim {
     /// The thread's key.
-    pub thread: i64,
+    pub thread: ThreadKey,
     /// The kernel's thread ID.
     pub tid: i64,
     /// The thread's name.
@@ -79,7 +79,7 @@ pub struct Interval {
     /// When it ends, ns.
     pub end_ns: i64,
     /// The thread's key.
-    pub thread: i64,
+    pub thread: ThreadKey,
     /// The kernel's thread ID.
     pub tid: i64,
     /// The thread's name.
@@ -119,12 +119,12 @@ impl Evidence {
 
 impl Evidence {
     /// The columns that are keys of threads, and the keys.
-    pub(crate) fn thread_keys(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
+    pub(crate) fn thread_keys(&self) -> impl Iterator<Item = (&'static str, ThreadKey)> + '_ {
         let def = model::tables::ALL.iter().find(|def| def.name == self.table);
         self.key.iter().chain(&self.cells).filter_map(move |(col, value)| {
             let is_key = def.and_then(|def| Some(def.cols[def.col(col)?].is_thread_key))?;
             match value {
-                Value::Int(key) if is_key => Some((*col, *key)),
+                Value::Int(key) if is_key => Some((*col, ThreadKey(*key))),
                 _ => None,
             }
         })
@@ -185,7 +185,7 @@ pub struct Finding {
     pub threads: Vec<Claim>,
     /// Threads for which they wait, by key: their time on the critical path is lost too.
     #[serde(skip)]
-    pub waited_for: Vec<i64>,
+    pub waited_for: Vec<ThreadKey>,
     /// When it happened, as far as the tables show; otherwise the whole analysed range.
     pub spans: Vec<Span>,
     /// The longest stretches of its threads that fit, the longest first; at most three.

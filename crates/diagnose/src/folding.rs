@@ -16,6 +16,7 @@ use crate::finding::{Claim, Finding, Subject};
 use crate::pools::Processes;
 use crate::rule::Rule;
 use crate::rules::RULES;
+use model::ThreadKey;
 use std::collections::HashMap;
 
 /// Estimated costs that differ by at most this factor do not show which of two findings costs more.
@@ -25,7 +26,7 @@ const COMPARABLE: i64 = 2;
 pub(crate) fn ranked(mut all: Vec<Finding>, processes: &Processes) -> Vec<Finding> {
     let counts = |f: &Finding| f.counted_ns() / if concerns_other_processes(f, processes) { COMPARABLE } else { 1 };
     all.sort_by_key(|f| (f.subject, std::cmp::Reverse((counts(f), f.recoverable_ns, f.severity))));
-    let mut top_level: Vec<(Finding, HashMap<i64, i64>)> = Vec::new();
+    let mut top_level: Vec<(Finding, HashMap<ThreadKey, i64>)> = Vec::new();
     for finding in all {
         let under = top_level.iter_mut().find(|(greater, claims)| {
             !explains(&finding, greater, processes) && is_resolved_by(&finding, greater, claims)
@@ -53,7 +54,7 @@ pub(crate) fn ranked(mut all: Vec<Finding>, processes: &Processes) -> Vec<Findin
 }
 
 /// Whether the fix of the greater finding also resolves the lesser one.
-fn is_resolved_by(lesser: &Finding, greater: &Finding, claims: &HashMap<i64, i64>) -> bool {
+fn is_resolved_by(lesser: &Finding, greater: &Finding, claims: &HashMap<ThreadKey, i64>) -> bool {
     let all: i128 = lesser.threads.iter().map(|c| i128::from(c.recoverable_ns)).sum();
     let of_both = |c: &Claim| claims.get(&c.thread).map_or(0, |ns| i128::from(*ns.min(&c.recoverable_ns)));
     let both: i128 = lesser.threads.iter().map(of_both).sum();
@@ -63,7 +64,7 @@ fn is_resolved_by(lesser: &Finding, greater: &Finding, claims: &HashMap<i64, i64
 /// Whether one finding is the cause of the other, at comparable cost, and at least half of the other's claims are of its processes.
 fn explains(cause: &Finding, of: &Finding, processes: &Processes) -> bool {
     let rules = RULES.iter().any(|rule: &&Rule| rule.id == cause.rule && rule.explains.contains(&of.rule));
-    let same = |a: i64, b: i64| a == b || (processes.are_recorded() && processes.are_one(a, b));
+    let same = |a: ThreadKey, b: ThreadKey| a == b || (processes.are_recorded() && processes.are_one(a, b));
     rules
         && cause.counted_ns() > 0
         && cause.counted_ns() >= of.counted_ns() / COMPARABLE
@@ -99,7 +100,12 @@ mod tests {
     use model::{Fix, Ns, Span};
 
     fn finding(rule: &'static str, claims: &[(i64, i64)], span: (i64, i64)) -> Finding {
-        let claim = |&(thread, ns): &(i64, i64)| Claim { thread, tid: thread, name: String::new(), recoverable_ns: ns };
+        let claim = |&(thread, ns): &(i64, i64)| Claim {
+            thread: ThreadKey(thread),
+            tid: thread,
+            name: String::new(),
+            recoverable_ns: ns,
+        };
         Finding {
             rule,
             subject: Subject::Program,

@@ -7,7 +7,7 @@ use crate::saved_energy::PackagePower;
 use engine::EngineError;
 use model::tables::{idle_residency, lost_idleness};
 use model::words::time;
-use model::{Fix, Threads};
+use model::{Fix, ThreadKey, Threads};
 use std::collections::BTreeMap;
 
 pub(crate) const BREAK_EVEN_NS: Threshold = Threshold {
@@ -72,7 +72,7 @@ pub(crate) struct LostIdleness {
     pub(crate) counted_at: i64,
     /// Whether it is that of packages.
     pub(crate) is_of_package: bool,
-    pub(crate) by_thread: BTreeMap<i64, Lost>,
+    pub(crate) by_thread: BTreeMap<ThreadKey, Lost>,
     evidence: EvidenceRows,
     power: PackagePower,
     /// The number of CPUs of the machine.
@@ -97,7 +97,7 @@ impl LostIdleness {
     pub(crate) fn new(ctx: &RuleContext<'_>, cause: Cause, of_packages: bool) -> Result<Self, EngineError> {
         let (target_residency, break_even) = break_even(ctx)?;
         let counted_at = counted_at(break_even);
-        let mut all: BTreeMap<(bool, i64), Lost> = BTreeMap::new();
+        let mut all: BTreeMap<(bool, ThreadKey), Lost> = BTreeMap::new();
         ctx.each_row(lost_idleness::Table, |row| {
             let at = row.get(lost_idleness::BREAK_EVEN_NS);
             if (row.get(lost_idleness::CAUSE) == "tick") != (cause == Cause::Tick) || at != counted_at {
@@ -106,17 +106,17 @@ impl LostIdleness {
             let is_of_package = row.get(lost_idleness::SCOPE) == "package";
             let [ended, short, ns] = row.all([lost_idleness::ENDED, lost_idleness::SHORT, lost_idleness::LOST_NS]);
             let tid = row.get(lost_idleness::TID).unwrap_or(0);
-            let thread = row.get(lost_idleness::THREAD).unwrap_or(0);
+            let thread = row.get(lost_idleness::THREAD).unwrap_or(ThreadKey::IDLE);
             all.insert((is_of_package, thread), Lost { tid, ended, short, ns });
         })?;
         let cpus = ctx.cpus()?;
         let is_of_package = of_packages && cpus > 1;
         let wanted = all.into_iter().filter(|((of_package, _), _)| *of_package == is_of_package);
-        let by_thread: BTreeMap<i64, Lost> = wanted.map(|((_, thread), lost)| (thread, lost)).collect();
+        let by_thread: BTreeMap<ThreadKey, Lost> = wanted.map(|((_, thread), lost)| (thread, lost)).collect();
         let mut evidence = EvidenceRows::default();
         let scope = if is_of_package { "package" } else { "cpu" };
         ctx.each_row(lost_idleness::Table, |row| {
-            let thread = row.get(lost_idleness::THREAD).unwrap_or(0);
+            let thread = row.get(lost_idleness::THREAD).unwrap_or(ThreadKey::IDLE);
             let is_of_cause = (row.get(lost_idleness::CAUSE) == "tick") == (cause == Cause::Tick);
             if is_of_cause
                 && row.get(lost_idleness::SCOPE) == scope
@@ -141,7 +141,7 @@ impl LostIdleness {
     pub(crate) fn finding(
         self,
         ctx: &RuleContext<'_>,
-        threads: &[(i64, Lost)],
+        threads: &[(ThreadKey, Lost)],
         fix: impl FnOnce(Threads) -> Fix,
         what: impl FnOnce(&str) -> String,
         confidence: Confidence,
@@ -151,7 +151,7 @@ impl LostIdleness {
         sorted.sort_by_key(|(thread, lost)| (std::cmp::Reverse(lost.ns), *thread));
         let claims: Vec<Claim> = sorted
             .iter()
-            .filter(|(thread, _)| *thread != 0)
+            .filter(|(thread, _)| *thread != ThreadKey::IDLE)
             .map(|(thread, lost)| ctx.claim(*thread, lost.tid, 0))
             .collect();
         let name = claims.first().map_or_else(String::new, |claim| claim.name.clone());

@@ -2,6 +2,7 @@
 
 use crate::context::{RuleContext, add};
 use engine::EngineError;
+use model::ThreadKey;
 use model::tables::samples;
 use std::collections::BTreeMap;
 
@@ -10,8 +11,8 @@ const MIN_SAMPLES: i64 = 30;
 
 /// The samples of each thread.
 pub(crate) struct KernelTime {
-    all: BTreeMap<i64, i64>,
-    kernel: BTreeMap<i64, i64>,
+    all: BTreeMap<ThreadKey, i64>,
+    kernel: BTreeMap<ThreadKey, i64>,
 }
 
 impl KernelTime {
@@ -30,7 +31,7 @@ impl KernelTime {
     }
 
     /// The share of the samples of some threads that hit the kernel; `None` if there are too few samples.
-    pub(crate) fn share(&self, threads: impl Iterator<Item = i64>) -> Option<f64> {
+    pub(crate) fn share(&self, threads: impl Iterator<Item = ThreadKey>) -> Option<f64> {
         let (mut all, mut kernel) = (0_i64, 0_i64);
         for thread in threads {
             all = all.saturating_add(self.all.get(&thread).copied().unwrap_or(0));
@@ -48,6 +49,7 @@ fn is_kernel(file: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{KernelTime, is_kernel};
+    use model::ThreadKey;
 
     #[test]
     fn modules_are_kernel_and_the_vdso_is_not() {
@@ -57,8 +59,9 @@ mod tests {
 
     #[test]
     fn few_samples_have_no_share() {
-        let time = KernelTime { all: [(1, 20), (2, 20)].into(), kernel: [(1, 10), (2, 20)].into() };
-        assert_eq!(time.share([1, 2].into_iter()), Some(0.75));
-        assert_eq!(time.share([1].into_iter()), None);
+        let [a, b] = [ThreadKey(1), ThreadKey(2)];
+        let time = KernelTime { all: [(a, 20), (b, 20)].into(), kernel: [(a, 10), (b, 20)].into() };
+        assert_eq!(time.share([a, b].into_iter()), Some(0.75));
+        assert_eq!(time.share([a].into_iter()), None);
     }
 }

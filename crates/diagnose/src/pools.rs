@@ -2,18 +2,18 @@
 
 use crate::context::RuleContext;
 use engine::EngineError;
-use model::pool_name;
 use model::tables::threads;
+use model::{ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The process of each thread, where recorded.
 #[derive(Default)]
 pub(crate) struct Processes {
-    of: BTreeMap<i64, i64>,
+    of: BTreeMap<ThreadKey, i64>,
     /// The process that the recording was made for.
     focus: Option<i64>,
     /// The threads that were created during the recording.
-    new: BTreeSet<i64>,
+    new: BTreeSet<ThreadKey>,
 }
 
 /// The threads of one name ([`pool_name`]) in one process; of one name only, if the source records no processes.
@@ -37,11 +37,11 @@ impl Processes {
     /// Builds it from thread keys and their processes.
     #[cfg(test)]
     pub(crate) fn of<const N: usize>(of: [(i64, i64); N], focus: Option<i64>) -> Self {
-        Self { of: of.into(), focus, new: BTreeSet::new() }
+        Self { of: of.map(|(thread, pid)| (ThreadKey(thread), pid)).into(), focus, new: BTreeSet::new() }
     }
 
     /// The process of a thread, if recorded.
-    pub(crate) fn process(&self, thread: i64) -> Option<i64> {
+    pub(crate) fn process(&self, thread: ThreadKey) -> Option<i64> {
         self.of.get(&thread).copied()
     }
 
@@ -51,13 +51,13 @@ impl Processes {
     }
 
     /// Whether a thread belongs to the process that the recording was made for.
-    pub(crate) fn is_focus(&self, thread: i64) -> bool {
+    pub(crate) fn is_focus(&self, thread: ThreadKey) -> bool {
         self.focus.is_some() && self.of.get(&thread).copied() == self.focus
     }
 
     /// Whether a thread had been there before the command that the recording was made for: that of a server, whose work is what others ask
     /// for.
-    pub(crate) fn is_servers(&self, thread: i64) -> bool {
+    pub(crate) fn is_servers(&self, thread: ThreadKey) -> bool {
         self.focus().is_some() && !self.is_focus(thread) && !self.new.contains(&thread)
     }
 
@@ -67,7 +67,7 @@ impl Processes {
     }
 
     /// Whether two threads are of the same process; assumed if no processes are recorded.
-    pub(crate) fn are_one(&self, a: i64, b: i64) -> bool {
+    pub(crate) fn are_one(&self, a: ThreadKey, b: ThreadKey) -> bool {
         match (self.of.get(&a), self.of.get(&b)) {
             (Some(a), Some(b)) => a == b,
             _ => !self.are_recorded(),
@@ -75,7 +75,7 @@ impl Processes {
     }
 
     /// The pool of a thread.
-    pub(crate) fn pool(&self, ctx: &RuleContext<'_>, thread: i64) -> Pool {
+    pub(crate) fn pool(&self, ctx: &RuleContext<'_>, thread: ThreadKey) -> Pool {
         (self.of.get(&thread).copied(), pool_name(&ctx.name(thread)).to_owned())
     }
 }
@@ -100,7 +100,7 @@ impl Programs {
     }
 
     /// The program of a thread; the number of its process, or nothing, if that is all that is recorded.
-    pub(crate) fn of(&self, ctx: &RuleContext<'_>, thread: i64) -> String {
+    pub(crate) fn of(&self, ctx: &RuleContext<'_>, thread: ThreadKey) -> String {
         let Some(pid) = self.processes.process(thread) else { return String::new() };
         match self.names.get(&pid) {
             Some(name) if !ctx.is_kernel_thread(thread) => name.clone(),

@@ -2,12 +2,13 @@
 
 use crate::context::RuleContext;
 use engine::EngineError;
+use model::ThreadKey;
 use model::tables::priority_residency;
 use std::collections::BTreeMap;
 
 /// The priority at which each thread ran for longest, on the kernel's scale. Reads `priority_residency`.
-pub(crate) fn longest(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
-    let mut longest = BTreeMap::<i64, (i64, i64)>::new();
+pub(crate) fn longest(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, i64>, EngineError> {
+    let mut longest = BTreeMap::<ThreadKey, (i64, i64)>::new();
     ctx.each_row(priority_residency::Table, |row| {
         if let Some(prio) = row.get(priority_residency::PRIO) {
             let ran = (row.get(priority_residency::RUNNING_NS), prio);
@@ -25,7 +26,7 @@ pub(crate) const FIRST_FAIR_PRIO: i64 = 100;
 
 /// The threads that ran with a real-time priority for most of their time, and that priority. It shows that their response time matters. Reads
 /// `priority_residency`.
-pub(crate) fn real_time(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
+pub(crate) fn real_time(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, i64>, EngineError> {
     let mut all = longest(ctx)?;
     all.retain(|_, prio| *prio < FIRST_FAIR_PRIO);
     Ok(all)

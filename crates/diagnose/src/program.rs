@@ -7,6 +7,7 @@ use crate::pools::Processes;
 use crate::rules::RULES;
 use crate::settings::Settings;
 use engine::{EngineError, Session};
+use model::ThreadKey;
 use model::tables::{threads, wakers};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,9 +48,9 @@ impl Program {
         // Who started whom, and how often two processes woke each other.
         let (mut started, mut together) = (BTreeSet::new(), BTreeMap::new());
         ctx.each_row(wakers::Table, |row| {
-            let (thread, waker) = (row.get(wakers::THREAD), row.get(wakers::WAKER).unwrap_or(0));
+            let (thread, waker) = (row.get(wakers::THREAD), row.get(wakers::WAKER).unwrap_or(ThreadKey::IDLE));
             let (Some(woken), Some(by)) = (of.process(thread), of.process(waker)) else { return };
-            let is_other = |thread: i64| ctx.is_kernel_thread(thread) || of.process(thread) == recorder;
+            let is_other = |thread: ThreadKey| ctx.is_kernel_thread(thread) || of.process(thread) == recorder;
             if woken == by || is_other(thread) || is_other(waker) {
                 return;
             }
@@ -73,7 +74,7 @@ impl Program {
 
     /// Whether a thread belongs to it, by its key.
     #[must_use]
-    pub fn is_own(&self, thread: i64) -> bool {
+    pub fn is_own(&self, thread: ThreadKey) -> bool {
         match (self.of.process(thread), &self.own) {
             (Some(process), _) if Some(process) == self.recorder => false,
             (Some(process), Some(own)) => own.contains(&process),
@@ -83,7 +84,7 @@ impl Program {
 
     /// Whether a thread is of the process that the recording was made for, by its key.
     #[must_use]
-    pub fn is_focus(&self, thread: i64) -> bool {
+    pub fn is_focus(&self, thread: ThreadKey) -> bool {
         self.of.is_focus(thread)
     }
 

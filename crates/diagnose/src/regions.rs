@@ -6,7 +6,7 @@ use crate::pools::Processes;
 use crate::rule::{Threshold, Unit};
 use engine::EngineError;
 use model::tables::{marks, parallel_regions, ready_wait, thread_state};
-use model::{Ns, Row, Span, pool_name};
+use model::{Ns, Row, Span, ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why such a rule could not be checked.
@@ -79,7 +79,7 @@ pub(crate) fn workers(
     }
     let mut claims = Vec::new();
     ctx.each_row(ready_wait::Table, |row| {
-        let [thread, tid] = row.all([ready_wait::THREAD, ready_wait::TID]);
+        let (thread, tid) = row.all((ready_wait::THREAD, ready_wait::TID));
         if working.contains(&thread) {
             claims.push(ctx.claim(thread, tid, ns));
         }
@@ -88,7 +88,7 @@ pub(crate) fn workers(
 }
 
 /// For how long a thread was ready outside of regions. The regions are in order of time and do not overlap.
-pub(crate) fn ready_outside(ctx: &RuleContext<'_>, thread: i64, regions: &[Span]) -> Result<i64, EngineError> {
+pub(crate) fn ready_outside(ctx: &RuleContext<'_>, thread: ThreadKey, regions: &[Span]) -> Result<i64, EngineError> {
     let mut outside = 0_i64;
     ctx.each_row(thread_state::Table, |row| {
         if row.get(thread_state::THREAD) != thread || row.get(thread_state::STATE) != "ready" {

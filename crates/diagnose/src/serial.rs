@@ -11,14 +11,14 @@ use crate::context::{RuleContext, add};
 use crate::pools::Processes;
 use crate::range::Range;
 use engine::EngineError;
-use model::pool_name;
 use model::tables::{critical_by_thread, pools, waits};
+use model::{ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread of a pool, with its row of the table `pools`.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
-    pub(crate) thread: i64,
+    pub(crate) thread: ThreadKey,
     pub(crate) tid: i64,
     pub(crate) running: i64,
     middle: i64,
@@ -199,7 +199,11 @@ fn sharing(members: &[Member], processes: &Processes) -> Sharing {
 
 /// The threads of one pool of another process that wait for a thread for at least half of the time: its clients. The other threads of its
 /// own process may only wait for work.
-pub(crate) fn clients(ctx: &RuleContext<'_>, processes: &Processes, server: i64) -> Result<BTreeSet<i64>, EngineError> {
+pub(crate) fn clients(
+    ctx: &RuleContext<'_>,
+    processes: &Processes,
+    server: ThreadKey,
+) -> Result<BTreeSet<ThreadKey>, EngineError> {
     let mut blocked = BTreeMap::new();
     ctx.each_row(waits::Table, |row| {
         let thread = row.get(waits::THREAD);
@@ -209,7 +213,7 @@ pub(crate) fn clients(ctx: &RuleContext<'_>, processes: &Processes, server: i64)
         }
     })?;
     let half = ctx.span().len().0 / 2;
-    let mut pools = BTreeMap::<_, BTreeSet<i64>>::new();
+    let mut pools = BTreeMap::<_, BTreeSet<ThreadKey>>::new();
     for (thread, _) in blocked.into_iter().filter(|(_, ns)| *ns >= half) {
         pools.entry(pool_name(&ctx.name(thread)).to_owned()).or_default().insert(thread);
     }

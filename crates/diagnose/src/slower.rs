@@ -6,8 +6,8 @@ use crate::rule::{Threshold, Unit};
 use crate::rules::MIN_SHARE;
 use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
-use model::Column;
 use model::tables::slower_cores;
+use model::{Column, ThreadKey};
 
 /// The assumed speed of a slower core, if neither capacities nor bursts show it.
 pub(crate) const SLOWER_SPEED: Threshold = Threshold {
@@ -46,7 +46,7 @@ impl Saving {
     pub(crate) fn of(
         ctx: &RuleContext<'_>,
         speeds: &Speeds,
-        thread: i64,
+        thread: ThreadKey,
         [known, possible]: [i64; 2],
         costed: Option<(i64, i64)>,
     ) -> Self {
@@ -73,7 +73,7 @@ impl Saving {
     }
 
     /// The maximum saving of some time of a thread.
-    pub(crate) fn at_most(speeds: &Speeds, thread: i64, ns: i64) -> i64 {
+    pub(crate) fn at_most(speeds: &Speeds, thread: ThreadKey, ns: i64) -> i64 {
         let [_, slowest] = SLOWER_SPEEDS;
         slower_by(speeds.slower(thread).map_or(slowest, |own| own.range[0].min(slowest)), ns)
     }
@@ -112,7 +112,7 @@ pub(crate) struct Slower {
     pub(crate) claims: Vec<Claim>,
     pub(crate) evidence: EvidenceRows,
     /// The thread with the largest saving, the saving, and its time on slower cores, ns.
-    pub(crate) most: Option<(i64, Saving, i64)>,
+    pub(crate) most: Option<(ThreadKey, Saving, i64)>,
 }
 
 /// Finds the threads that lose at least [`MIN_SHARE`] by the time in one column; `cost` is its cost, and `counts` selects
@@ -121,20 +121,20 @@ pub(crate) fn slower(
     ctx: &RuleContext<'_>,
     time: Column<slower_cores::Table, i64>,
     cost: Column<slower_cores::Table, Option<i64>>,
-    counts: impl Fn(i64) -> bool,
+    counts: impl Fn(ThreadKey) -> bool,
 ) -> Result<Option<Slower>, EngineError> {
     let least = ctx.share_ns(&MIN_SHARE).max(1);
     let speeds = Speeds::new(ctx)?;
     let (mut ran, mut allowed_known) = (0_i64, 0_i64);
     let mut slower = Slower { claims: Vec::new(), evidence: EvidenceRows::default(), most: None };
     ctx.each_row(slower_cores::Table, |row| {
-        let [thread, tid, running, not_recorded, ns] = row.all([
+        let (thread, tid, running, not_recorded, ns) = row.all((
             slower_cores::THREAD,
             slower_cores::TID,
             slower_cores::RUNNING_NS,
             slower_cores::PERMISSION_UNKNOWN_NS,
             time,
-        ]);
+        ));
         ran = ran.saturating_add(running);
         allowed_known = allowed_known.saturating_add(running.saturating_sub(not_recorded));
         let saving = Saving::of(ctx, &speeds, thread, [ns, 0], row.get(cost).map(|cost| (cost, ns)));

@@ -7,6 +7,7 @@
 
 use crate::context::RuleContext;
 use engine::EngineError;
+use model::ThreadKey;
 use model::tables::cpu_bursts;
 use model::words::grouped;
 use std::cell::OnceCell;
@@ -56,7 +57,7 @@ struct Place {
 /// The bursts of all threads.
 #[derive(Default)]
 pub(crate) struct Speeds {
-    by_thread: BTreeMap<i64, BTreeMap<Place, Lengths>>,
+    by_thread: BTreeMap<ThreadKey, BTreeMap<Place, Lengths>>,
     fastest: i64,
     /// The general speed ([`Self::slower_in_general`]), once calculated.
     general: OnceCell<Option<f64>>,
@@ -67,7 +68,7 @@ impl Speeds {
     pub(crate) fn new(ctx: &RuleContext<'_>) -> Result<Self, EngineError> {
         let mut speeds = Self::default();
         ctx.each_row(cpu_bursts::Table, |row| {
-            let [thread, bursts, running] = row.all([cpu_bursts::THREAD, cpu_bursts::BURSTS, cpu_bursts::RUNNING_NS]);
+            let (thread, bursts, running) = row.all((cpu_bursts::THREAD, cpu_bursts::BURSTS, cpu_bursts::RUNNING_NS));
             let sibling_busy = match row.get(cpu_bursts::SIBLING.or_empty()) {
                 "idle" | "none" => false,
                 "busy" => true,
@@ -86,7 +87,7 @@ impl Speeds {
     }
 
     /// The speed of a thread on cores slower than the fastest class, both without a busy sibling; `None` if its bursts do not show it.
-    pub(crate) fn slower(&self, thread: i64) -> Option<Speed> {
+    pub(crate) fn slower(&self, thread: ThreadKey) -> Option<Speed> {
         let places = self.by_thread.get(&thread)?;
         let fast = places.get(&Place { class: self.fastest, sibling_busy: false })?;
         let slow = places.iter().filter(|(place, _)| place.class < self.fastest && !place.sibling_busy);
@@ -98,7 +99,7 @@ impl Speeds {
     pub(crate) fn slower_in_general(&self) -> Option<f64> {
         *self.general.get_or_init(|| {
             let ran = |places: &BTreeMap<Place, Lengths>| places.values().flatten().map(time).sum::<f64>();
-            let mut threads: Vec<(f64, i64)> =
+            let mut threads: Vec<(f64, ThreadKey)> =
                 self.by_thread.iter().map(|(thread, places)| (ran(places), *thread)).collect();
             threads.sort_by(|a, b| b.0.total_cmp(&a.0));
             let known = threads.iter().filter_map(|(_, thread)| self.slower(*thread)).take(MAX_SAMPLED_THREADS);
@@ -109,7 +110,7 @@ impl Speeds {
     }
 
     /// The speed of a thread while its SMT sibling is busy, relative to alone on the same core class: the fastest class with data.
-    pub(crate) fn with_busy_sibling(&self, thread: i64) -> Option<Speed> {
+    pub(crate) fn with_busy_sibling(&self, thread: ThreadKey) -> Option<Speed> {
         let places = self.by_thread.get(&thread)?;
         let known = places
             .iter()

@@ -7,6 +7,7 @@
 use crate::context::{RuleContext, add};
 use crate::pools::{Pool, Processes};
 use engine::EngineError;
+use model::ThreadKey;
 use model::tables::{thread_by_cpu, wakers};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,15 +23,15 @@ const ONE_RUN_ELSEWHERE: i64 = 10;
 /// The sums of a pool.
 #[derive(Default)]
 struct Woken {
-    by_waker: BTreeMap<i64, i64>,
+    by_waker: BTreeMap<ThreadKey, i64>,
     same_cpu: i64,
     running: BTreeMap<i64, i64>,
 }
 
 impl Woken {
     fn is_timed(&self) -> bool {
-        let sum = |of: &BTreeMap<i64, i64>| of.values().fold(0_i64, |sum, n| sum.saturating_add(*n));
-        let (all, running) = (sum(&self.by_waker), sum(&self.running));
+        let sum = |sum: i64, n: &i64| sum.saturating_add(*n);
+        let (all, running) = (self.by_waker.values().fold(0, sum), self.running.values().fold(0, sum));
         let most = self.running.values().max().copied().unwrap_or(0);
         all >= MIN_WAKINGS
             && all.saturating_sub(self.same_cpu) <= all / ONE_FROM_ELSEWHERE
@@ -43,14 +44,14 @@ impl Woken {
 pub(crate) fn timed(ctx: &RuleContext<'_>, processes: &Processes) -> Result<BTreeSet<Pool>, EngineError> {
     let mut pools = BTreeMap::<Pool, Woken>::new();
     ctx.each_row(wakers::Table, |row| {
-        let [thread, wakeups, same_cpu] = row.all([wakers::THREAD, wakers::WAKINGS, wakers::SAME_CPU]);
-        let Some(waker) = row.get(wakers::WAKER).filter(|waker| *waker > 0) else { return };
+        let (thread, wakeups, same_cpu) = row.all((wakers::THREAD, wakers::WAKINGS, wakers::SAME_CPU));
+        let Some(waker) = row.get(wakers::WAKER).filter(|waker| *waker > ThreadKey::IDLE) else { return };
         let pool = pools.entry(processes.pool(ctx, thread)).or_default();
         add(&mut pool.by_waker, waker, wakeups);
         pool.same_cpu = pool.same_cpu.saturating_add(same_cpu);
     })?;
     ctx.each_row(thread_by_cpu::Table, |row| {
-        let [thread, cpu, ns] = row.all([thread_by_cpu::THREAD, thread_by_cpu::CPU, thread_by_cpu::RUNNING_NS]);
+        let (thread, cpu, ns) = row.all((thread_by_cpu::THREAD, thread_by_cpu::CPU, thread_by_cpu::RUNNING_NS));
         if let Some(pool) = pools.get_mut(&processes.pool(ctx, thread)) {
             add(&mut pool.running, cpu, ns);
         }
@@ -63,8 +64,8 @@ mod tests {
     use super::*;
 
     fn is_timed(wakers: &[i64], same_cpu: i64, running: &[i64]) -> bool {
-        let keys = |of: &[i64]| (1..).zip(of.iter().copied()).collect();
-        Woken { by_waker: keys(wakers), same_cpu, running: keys(running) }.is_timed()
+        let by_waker = (1..).map(ThreadKey).zip(wakers.iter().copied()).collect();
+        Woken { by_waker, same_cpu, running: (0..).zip(running.iter().copied()).collect() }.is_timed()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::rule::{Fits, Rule, RuleOutcome};
 use crate::rules::RULES;
 use engine::EngineError;
 use model::tables::{self, cpu_state, thread_state};
-use model::{Row, Span};
+use model::{Row, Span, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of intervals per finding.
@@ -32,12 +32,12 @@ struct Longest(Vec<(i64, Stretch)>);
 #[derive(Clone)]
 struct Stretch {
     span: Span,
-    thread: i64,
+    thread: ThreadKey,
     tid: i64,
     state: &'static str,
     cpu: Option<i64>,
     /// Who ended it, if it was blocked.
-    waker: Option<i64>,
+    waker: Option<ThreadKey>,
 }
 
 impl Longest {
@@ -55,11 +55,11 @@ impl Longest {
 
 /// Adds the worst intervals to all findings. They are within the analysed range.
 pub(crate) fn add_worst(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Result<(), EngineError> {
-    let mut wanted = BTreeMap::<i64, Vec<(usize, Fits)>>::new();
+    let mut wanted = BTreeMap::<ThreadKey, Vec<(usize, Fits)>>::new();
     for (at, finding) in findings.iter().enumerate() {
         let rule = RULES.iter().find(|rule| rule.id == finding.rule);
         let fits = rule.map_or(Fits::Nothing, |rule| rule.worst);
-        let threads: BTreeSet<i64> = finding.threads.iter().map(|claim| claim.thread).collect();
+        let threads: BTreeSet<ThreadKey> = finding.threads.iter().map(|claim| claim.thread).collect();
         for thread in threads.into_iter().filter(|_| fits != Fits::Nothing) {
             wanted.entry(thread).or_default().push((at, fits));
         }
@@ -68,7 +68,7 @@ pub(crate) fn add_worst(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Resu
         return Ok(());
     }
     let mut longest: Vec<Longest> = findings.iter().map(|_| Longest::default()).collect();
-    let mut waits = BTreeMap::<i64, (Stretch, bool)>::new();
+    let mut waits = BTreeMap::<ThreadKey, (Stretch, bool)>::new();
     ctx.each_row(thread_state::Table, |row| {
         let thread = row.get(thread_state::THREAD);
         let Some(of) = wanted.get(&thread) else { return };
@@ -92,7 +92,7 @@ pub(crate) fn add_worst(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Resu
                 push(&stretch, &|fits| fits == Fits::Ready);
                 let waker = row.get(thread_state::WAKER);
                 if let (Some((wait, is_device)), Some(waker)) = (wait, waker) {
-                    let by_kernel = waker == 0 || ctx.is_kernel_thread(waker);
+                    let by_kernel = waker == ThreadKey::IDLE || ctx.is_kernel_thread(waker);
                     let wait = Stretch { waker: Some(waker), ..wait };
                     push(&wait, &|fits| match fits {
                         Fits::WaitedForThread => !by_kernel,
@@ -128,15 +128,15 @@ pub(crate) fn add_worst(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Resu
 
 /// The part of a stretch within the analysed range.
 fn stretch(ctx: &RuleContext<'_>, row: &Row<'_, thread_state::Table>) -> Option<Stretch> {
-    let [thread, tid, start, end] =
-        row.all([thread_state::THREAD, thread_state::TID, thread_state::START_NS, thread_state::END_NS]);
+    let (thread, tid, start, end) =
+        row.all((thread_state::THREAD, thread_state::TID, thread_state::START_NS, thread_state::END_NS));
     let state = ["running", "ready", "blocked"].into_iter().find(|state| *state == row.get(thread_state::STATE))?;
     let span = Span { start: model::Ns(start), end: model::Ns(end) }.overlap(ctx.span())?;
     Some(Stretch { span, thread, tid, state, cpu: row.get(thread_state::CPU), waker: None })
 }
 
 /// Which thread ran longest on the CPU while each ready stretch waited, by finding and number of the stretch.
-fn ran_instead(ctx: &RuleContext<'_>, longest: &[Longest]) -> Result<BTreeMap<(usize, usize), i64>, EngineError> {
+fn ran_instead(ctx: &RuleContext<'_>, longest: &[Longest]) -> Result<BTreeMap<(usize, usize), ThreadKey>, EngineError> {
     let mut waiting = Vec::new();
     for (at, longest) in longest.iter().enumerate() {
         for (n, (_, stretch)) in longest.0.iter().enumerate().filter(|(_, (_, stretch))| stretch.state == "ready") {
@@ -147,7 +147,7 @@ fn ran_instead(ctx: &RuleContext<'_>, longest: &[Longest]) -> Result<BTreeMap<(u
         return Ok(BTreeMap::new());
     }
     ctx.each_row(cpu_state::Table, |row| {
-        let Some(thread) = row.get(cpu_state::THREAD).filter(|thread| *thread > 0) else { return };
+        let Some(thread) = row.get(cpu_state::THREAD).filter(|thread| *thread > ThreadKey::IDLE) else { return };
         let [cpu, start, end] = row.all([cpu_state::CPU, cpu_state::START_NS, cpu_state::END_NS]);
         let ran = Span { start: model::Ns(start), end: model::Ns(end) };
         for (.., span, by_thread) in waiting.iter_mut().filter(|(_, of, ..)| *of == cpu) {
@@ -156,18 +156,18 @@ fn ran_instead(ctx: &RuleContext<'_>, longest: &[Longest]) -> Result<BTreeMap<(u
             }
         }
     })?;
-    let longest_of = |by: BTreeMap<i64, i64>| by.into_iter().max_by_key(|(_, ns)| *ns).map(|(thread, _)| thread);
+    let longest_of = |by: BTreeMap<ThreadKey, i64>| by.into_iter().max_by_key(|(_, ns)| *ns).map(|(thread, _)| thread);
     Ok(waiting.into_iter().filter_map(|(at, .., by)| Some((at, longest_of(by)?))).collect())
 }
 
 /// Why the thread was in this state.
-fn cause(ctx: &RuleContext<'_>, stretch: &Stretch, instead: Option<&i64>) -> String {
+fn cause(ctx: &RuleContext<'_>, stretch: &Stretch, instead: Option<&ThreadKey>) -> String {
     match (stretch.state, stretch.waker, instead, stretch.cpu) {
         ("ready", _, Some(other), Some(cpu)) => format!("{} ran on CPU {cpu}", ctx.name(*other)),
         ("ready", _, None, Some(cpu)) => format!("no thread ran on CPU {cpu}"),
         ("throttled", ..) => "its CPU quota was used up".to_owned(),
         ("running", .., Some(cpu)) => format!("on CPU {cpu}"),
-        ("blocked", Some(0), ..) => "until an interrupt woke it".to_owned(),
+        ("blocked", Some(ThreadKey::IDLE), ..) => "until an interrupt woke it".to_owned(),
         ("blocked", Some(waker), ..) => format!("until {} woke it", ctx.name(waker)),
         _ => "cause not recorded".to_owned(),
     }
@@ -176,14 +176,14 @@ fn cause(ctx: &RuleContext<'_>, stretch: &Stretch, instead: Option<&i64>) -> Str
 #[cfg(test)]
 mod tests {
     use super::{Longest, Stretch};
-    use model::{Ns, Span};
+    use model::{Ns, Span, ThreadKey};
 
     #[test]
     fn the_longest_stretches_are_kept_and_the_first_of_equal_ones() {
         let mut longest = Longest::default();
         for (start, length) in [(0, 5), (10, 1), (20, 9), (30, 5), (40, 7), (50, 5)] {
             let span = Span::new(Ns(start), Ns(start + length));
-            longest.push(&Stretch { span, thread: 1, tid: 1, state: "ready", cpu: None, waker: None });
+            longest.push(&Stretch { span, thread: ThreadKey(1), tid: 1, state: "ready", cpu: None, waker: None });
         }
         let kept: Vec<_> = longest.0.iter().map(|(length, of)| (*length, of.span.start.0)).collect();
         assert_eq!(kept, [(5, 0), (7, 40), (9, 20)]);

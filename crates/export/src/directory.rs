@@ -2,6 +2,7 @@
 
 use crate::ExportError;
 use engine::Session;
+use model::ThreadKey;
 use model::tables::threads;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -34,16 +35,16 @@ impl Thread {
 /// All thread instances of a trace.
 pub(crate) struct Directory {
     /// Sorted by key.
-    pub(crate) threads: Vec<(i64, Thread)>,
-    by_key: FxHashMap<i64, usize>,
+    pub(crate) threads: Vec<(ThreadKey, Thread)>,
+    by_key: FxHashMap<ThreadKey, usize>,
 }
 
 impl Directory {
     pub(crate) fn of(session: &Session) -> Result<Self, ExportError> {
-        let mut threads: Vec<(i64, Thread)> = Vec::new();
+        let mut threads: Vec<(ThreadKey, Thread)> = Vec::new();
         session.each(threads::Table, |row| {
-            let [key, tid, instance, begin_ns] =
-                row.all([threads::THREAD, threads::TID, threads::INSTANCE, threads::BEGIN_NS]);
+            let (key, tid, instance, begin_ns) =
+                row.all((threads::THREAD, threads::TID, threads::INSTANCE, threads::BEGIN_NS));
             let (pid, name) = (row.get(threads::PID), row.get(threads::NAME).map(str::to_owned));
             threads.push((key, Thread { tid, instance, pid, name, begin_ns }));
         })?;
@@ -52,7 +53,7 @@ impl Directory {
         Ok(Self { threads, by_key })
     }
 
-    pub(crate) fn get(&self, key: i64) -> Option<&Thread> {
+    pub(crate) fn get(&self, key: ThreadKey) -> Option<&Thread> {
         self.by_key.get(&key).and_then(|at| self.threads.get(*at)).map(|(_, t)| t)
     }
 

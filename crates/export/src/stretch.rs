@@ -1,13 +1,13 @@
 //! Stretches of threads, read from `thread_state`.
 
 use crate::{ExportError, Job};
-use model::Row;
 use model::tables::{self, thread_state};
+use model::{Row, ThreadKey};
 
 /// A stretch of a thread.
 pub(crate) struct Stretch<'a> {
     /// The thread key.
-    pub(crate) thread: i64,
+    pub(crate) thread: ThreadKey,
     pub(crate) tid: i64,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
@@ -16,7 +16,7 @@ pub(crate) struct Stretch<'a> {
     pub(crate) core_type: Option<&'a str>,
     pub(crate) reason: Option<&'a str>,
     /// The thread key of the waker.
-    pub(crate) waker: Option<i64>,
+    pub(crate) waker: Option<ThreadKey>,
     pub(crate) exec_ns: Option<i64>,
     pub(crate) prio: Option<i64>,
 }

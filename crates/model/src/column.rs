@@ -1,6 +1,7 @@
 //! Typed constants for columns, with which table rows are read ([`Row::get`]).
 
 use crate::table::{Kind, Shows, TableDef, Value};
+use crate::units::ThreadKey;
 use std::fmt::{Debug, Formatter};
 use std::marker::PhantomData;
 
@@ -49,6 +50,7 @@ cells! {
     f64, f64, Float, v => *v, 0.0;
     bool, bool, Bool, v => *v, false;
     Text, &'a str, Text, v => v.as_str(), "";
+    ThreadKey, ThreadKey, Int, v => ThreadKey(*v), ThreadKey::IDLE;
 }
 
 /// A column of a table; `V` is the type that it is read as, an `Option` if it may be null.
@@ -237,11 +239,48 @@ impl<'a, T: TableType> Row<'a, T> {
         col.of(self.cells)
     }
 
-    /// Reads several cells of the same type.
+    /// Reads several cells: an array of columns of the same type, or a tuple of columns.
     #[must_use]
-    pub fn all<V: Cell, const N: usize>(&self, cols: [Column<T, V>; N]) -> [V::Out<'a>; N] {
-        cols.map(|col| col.of(self.cells))
+    pub fn all<C: Columns<T>>(&self, cols: C) -> C::Out<'a> {
+        cols.read(self.cells)
     }
+}
+
+/// Several columns of a table, which are read together ([`Row::all`]).
+pub trait Columns<T> {
+    /// The type of the values.
+    type Out<'a>;
+
+    /// Reads the cells of a row.
+    fn read(self, row: &[Value]) -> Self::Out<'_>;
+}
+
+impl<T, V: Cell, const N: usize> Columns<T> for [Column<T, V>; N] {
+    type Out<'a> = [V::Out<'a>; N];
+
+    fn read(self, row: &[Value]) -> Self::Out<'_> {
+        self.map(|col| col.of(row))
+    }
+}
+
+macro_rules! tuples {
+    ($(($($V:ident $at:tt),+);)+) => { $(
+        impl<T, $($V: Cell),+> Columns<T> for ($(Column<T, $V>),+) {
+            type Out<'a> = ($($V::Out<'a>),+);
+
+            fn read(self, row: &[Value]) -> Self::Out<'_> {
+                ($(self.$at.of(row)),+)
+            }
+        }
+    )+ };
+}
+
+tuples! {
+    (A 0, B 1);
+    (A 0, B 1, C 2);
+    (A 0, B 1, C 2, D 3);
+    (A 0, B 1, C 2, D 3, E 4);
+    (A 0, B 1, C 2, D 3, E 4, F 5);
 }
 
 /// A column type, as used in table declarations.

@@ -28,7 +28,7 @@ pub mod words;
 
 pub use alike::{did_you_mean, nearest};
 pub use callchain::{StackFrame, StackId, Stacks};
-pub use column::{AnyColumn, Cell, Column, Row, TableType, Text};
+pub use column::{AnyColumn, Cell, Column, Columns, Row, TableType, Text};
 pub use core_type::CoreType;
 pub use energy::{EnergyDomain, EnergyUse, Temperature};
 pub use event::*;

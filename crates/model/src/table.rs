@@ -252,6 +252,12 @@ impl From<crate::Ns> for Value {
     }
 }
 
+impl From<crate::ThreadKey> for Value {
+    fn from(v: crate::ThreadKey) -> Self {
+        Self::Int(v.0)
+    }
+}
+
 impl From<&str> for Value {
     fn from(v: &str) -> Self {
         Self::Text(v.to_owned())

@@ -2,6 +2,7 @@
 
 use crate::grid::Column;
 use crate::picture::{Picture, Tone};
+use model::ThreadKey;
 
 /// A link target within a page.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -9,7 +10,7 @@ pub enum Anchor {
     /// A section, by its id.
     Section(&'static str),
     /// A thread's row, by its key.
-    Thread(i64),
+    Thread(ThreadKey),
     /// A CPU's row.
     Cpu(i64),
     /// A finding, by its number.
@@ -21,7 +22,7 @@ pub enum Anchor {
     /// An interval of a thread, by its key, on the page with the timeline of the trace; ns from the start of the recording.
     Moment {
         /// The thread's key.
-        thread: i64,
+        thread: ThreadKey,
         /// When it begins.
         start_ns: i64,
         /// When it ends.

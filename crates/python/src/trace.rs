@@ -205,7 +205,7 @@ impl Trace {
                 FrameSource::Log => ("log", None, None, of.count),
                 FrameSource::Marks(name) => ("marks", Some(name), None, of.count),
                 FrameSource::Thread(kind, thread) => {
-                    (kind.word(), names.get(thread.0).map(str::to_owned), Some(thread.0), of.count)
+                    (kind.word(), names.get(thread).map(str::to_owned), Some(thread.0), of.count)
                 }
                 FrameSource::Regions(_, name) => ("region", Some(name), None, of.count),
             });

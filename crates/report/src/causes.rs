@@ -2,6 +2,7 @@
 
 use crate::context::{SectionContext, add};
 use crate::words::{TIE, ms};
+use model::ThreadKey;
 use page::Tone;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ pub struct CauseRow<'a> {
     pub core_type: &'a str,
     /// The thread on the path, if it is another one than that of the frame.
     pub other: Option<String>,
-    pub queued_behind: Option<i64>,
+    pub queued_behind: Option<ThreadKey>,
     pub time: i64,
     pub more: i64,
 }

@@ -7,7 +7,7 @@ use crate::sections::{Findings, has_all_sections};
 use crate::words::{TIE, grouped, ms, plural, short};
 use engine::{EngineError, Session, ThreadNames};
 use model::tables::threads;
-use model::{Row, TableType, Value};
+use model::{Row, TableType, ThreadKey, Value};
 use std::collections::HashSet;
 
 /// The maximum number of threads in a section on a terminal; a page shows all requested ones.
@@ -23,7 +23,7 @@ pub struct SectionContext<'a> {
     pub session: &'a Session,
     names: &'a ThreadNames,
     /// Only these threads; `None`: all.
-    of: Option<HashSet<i64>>,
+    of: Option<HashSet<ThreadKey>>,
     /// The maximum number of rows.
     pub top: usize,
     /// The findings.
@@ -70,7 +70,7 @@ impl<'a> SectionContext<'a> {
         _ = of;
         let thread = T::DEF.col(threads::THREAD.name());
         let is_selected = |row: &[Value]| match (&self.of, thread) {
-            (Some(of), Some(at)) => matches!(row.get(at), Some(Value::Int(key)) if of.contains(key)),
+            (Some(of), Some(at)) => matches!(row.get(at), Some(Value::Int(key)) if of.contains(&ThreadKey(*key))),
             _ => true,
         };
         self.session.rows(T::DEF.name, &mut |rows| {
@@ -80,7 +80,7 @@ impl<'a> SectionContext<'a> {
     }
 
     /// The display name of a thread.
-    pub fn name(&self, key: Option<i64>) -> String {
+    pub fn name(&self, key: Option<ThreadKey>) -> String {
         let Some(key) = key else { return "unknown".to_owned() };
         self.names.get(key).map_or_else(|| "?".to_owned(), |name| short(name, 16))
     }
@@ -88,7 +88,7 @@ impl<'a> SectionContext<'a> {
 
 impl SectionContext<'_> {
     /// Formats the threads with the largest times in ms: `wk2 151.530, game 39.430, 11 more`.
-    pub fn largest(&self, of: impl Iterator<Item = (Option<i64>, i64)>) -> String {
+    pub fn largest(&self, of: impl Iterator<Item = (Option<ThreadKey>, i64)>) -> String {
         let mut top = Top::new(NAMED);
         of.for_each(|(key, ns)| top.push(ns, (key, ns)));
         let more = top.count.saturating_sub(NAMED);

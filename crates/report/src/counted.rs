@@ -4,7 +4,7 @@ use crate::context::SectionContext;
 use crate::words::{grouped, plural};
 use engine::{EngineError, Session};
 use model::tables::{self, cpu_counters, thread_counters, thread_ipc};
-use model::{CoreType, Row, TableType};
+use model::{CoreType, Row, TableType, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The core types, the fastest first.
@@ -12,7 +12,7 @@ const CORE_TYPES: [CoreType; 5] =
     [CoreType::Performance, CoreType::Middle, CoreType::Efficient, CoreType::LowPower, CoreType::Uniform];
 
 /// A thread: its key, if the source has more than counts of it, and its TID.
-pub type Who = (Option<i64>, i64);
+pub type Who = (Option<ThreadKey>, i64);
 
 /// The counts of an event, of one thread on one type of core.
 #[derive(Clone, Debug, Default, PartialEq)]

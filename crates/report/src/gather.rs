@@ -3,6 +3,7 @@
 
 use crate::select::Thread;
 use crate::{Options, Sort, words};
+use model::ThreadKey;
 use std::cmp::Reverse;
 
 /// The number of threads kept beyond those shown, so that sorting is rare.
@@ -21,7 +22,7 @@ pub struct Group {
     /// Whether all threads are of one process.
     pub one_process: bool,
     /// The keys of all threads, if a process was requested.
-    pub keys: Vec<i64>,
+    pub keys: Vec<ThreadKey>,
 }
 
 /// A group that is being collected.
@@ -36,7 +37,7 @@ pub struct Gathering {
     pid: Option<i64>,
     one_process: bool,
     /// Collected if a process was requested.
-    keys: Option<Vec<i64>>,
+    keys: Option<Vec<ThreadKey>>,
 }
 
 impl Gathering {
@@ -119,7 +120,15 @@ mod tests {
     use super::*;
 
     fn thread(key: i64, name: &str, running: i64) -> Thread {
-        Thread { key, tid: key, pid: Some(1), name: name.to_owned(), running, ready: 1, ..Thread::default() }
+        Thread {
+            key: ThreadKey(key),
+            tid: key,
+            pid: Some(1),
+            name: name.to_owned(),
+            running,
+            ready: 1,
+            ..Thread::default()
+        }
     }
 
     fn gathered(threads: impl IntoIterator<Item = Thread>, options: &Options) -> Group {

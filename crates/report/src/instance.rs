@@ -4,7 +4,7 @@ use crate::words::{TIE, ms, plain};
 use diagnose::{Finding, Interval};
 use engine::{EngineError, Session, ThreadNames};
 use model::tables::thread_state;
-use model::{Ns, Row, Span};
+use model::{Ns, Row, Span, ThreadKey};
 use page::{Instance, InstanceLane, Piece, Tone};
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ struct Filling<'a> {
 #[derive(Clone)]
 struct Stretch {
     span: Span,
-    thread: i64,
+    thread: ThreadKey,
     state: State,
 }
 
@@ -67,7 +67,7 @@ fn start<'a>(finding: &'a Finding, whole: Span) -> Option<Filling<'a>> {
 impl Filling<'_> {
     fn push(&mut self, row: &Row<'_, thread_state::Table>) {
         use thread_state::{CPU, END_NS, START_NS, STATE, THREAD};
-        let [start, end, thread] = row.all([START_NS, END_NS, THREAD]);
+        let (start, end, thread) = row.all((START_NS, END_NS, THREAD));
         let Some(span) = (Span { start: Ns(start), end: Ns(end) }).overlap(self.window) else { return };
         let state = match row.get(STATE) {
             "running" => State::Running,
@@ -94,7 +94,7 @@ impl Filling<'_> {
 
     fn finish(self, names: &ThreadNames) -> Instance {
         let of = self.of;
-        let name = |thread: i64| names.get(thread).map_or_else(|| "?".to_owned(), plain);
+        let name = |thread: ThreadKey| names.get(thread).map_or_else(|| "?".to_owned(), plain);
         let most = self.ran_most(&name);
         let state = |s: &Stretch| {
             let (tone, word) = match s.state {
@@ -149,7 +149,7 @@ impl Filling<'_> {
     }
 
     /// The name of the other threads that ran longest during the interval.
-    fn ran_most(&self, name: &impl Fn(i64) -> String) -> Option<String> {
+    fn ran_most(&self, name: &impl Fn(ThreadKey) -> String) -> Option<String> {
         let marked = Span { start: Ns(self.of.start_ns), end: Ns(self.of.end_ns) };
         let mut sums = BTreeMap::<String, i64>::new();
         for stretch in self.ran.values().flatten().filter(|s| s.thread != self.of.thread) {

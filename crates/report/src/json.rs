@@ -4,7 +4,7 @@
 use crate::{Options, frames, select};
 use diagnose::Diagnosis;
 use engine::{EngineError, Session, TableRequest};
-use model::{TableDef, Value, tables};
+use model::{TableDef, ThreadKey, Value, tables};
 use serde::ser::{Error as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json as object};
@@ -16,7 +16,7 @@ use std::io::Write;
 /// # Errors
 /// The trace cannot be read, no thread is of the requested process, or the output cannot be written.
 pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), EngineError> {
-    let mut of: Option<HashSet<i64>> = None;
+    let mut of: Option<HashSet<ThreadKey>> = None;
     if options.process.is_some() && !session.full_summary().is_of_frames() {
         let all = Options { top: usize::MAX, ..options.clone() };
         let groups = select::groups(session, &all)?;
@@ -104,7 +104,7 @@ struct Table<'a> {
     session: &'a Session,
     request: TableRequest<'a>,
     def: &'static TableDef,
-    of: Option<&'a HashSet<i64>>,
+    of: Option<&'a HashSet<ThreadKey>>,
     process: Option<&'a str>,
     frames_of: Option<&'a str>,
 }
@@ -113,7 +113,7 @@ impl Table<'_> {
     fn shows(&self, row: &[Value]) -> bool {
         let cell = |col: &str| self.def.col(col).and_then(|at| row.get(at));
         let of_threads = match (self.of, cell(tables::threads::THREAD.name())) {
-            (Some(of), Some(Value::Int(thread))) => of.contains(thread),
+            (Some(of), Some(Value::Int(thread))) => of.contains(&ThreadKey(*thread)),
             _ => true,
         };
         let of_process =

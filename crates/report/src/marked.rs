@@ -7,7 +7,7 @@ use model::tables::mark_stretches::{
     self, BLOCKED_NS, DURATION_NS, NAME, PID, READY_NS, RUNNING_NS, START_NS, THREAD, UNKNOWN_NS,
 };
 use model::tables::{self, threads};
-use model::{Column, Row};
+use model::{Column, Row, ThreadKey};
 use page::Page;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,7 @@ impl Sums {
 pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Result<(), EngineError> {
     let def = &tables::MARK_STRETCHES;
     let mut slowest = Slowest::new(DURATION_NS.or_null(), top);
-    let mut sums: BTreeMap<(Option<i64>, Option<i64>), Sums> = BTreeMap::new();
+    let mut sums: BTreeMap<(Option<ThreadKey>, Option<i64>), Sums> = BTreeMap::new();
     session.rows(def.name, &mut |rows| {
         for row in rows.iter().filter(|row| mark_row_matches(name, def, row)) {
             slowest.add(std::iter::once(row));
@@ -93,10 +93,10 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
 }
 
 /// The names of some threads, by key.
-fn names(session: &Session, of: &BTreeSet<i64>) -> Result<BTreeMap<i64, String>, EngineError> {
+fn names(session: &Session, of: &BTreeSet<ThreadKey>) -> Result<BTreeMap<ThreadKey, String>, EngineError> {
     let mut names = BTreeMap::new();
     session.each(threads::Table, |row| {
-        let [key, tid] = row.all([threads::THREAD, threads::TID]);
+        let (key, tid) = row.all((threads::THREAD, threads::TID));
         if of.contains(&key) {
             let name = row.get(threads::NAME).map_or_else(|| "?".to_owned(), |name| short(name, 16));
             names.insert(key, format!("{name} {tid}"));
@@ -105,7 +105,7 @@ fn names(session: &Session, of: &BTreeSet<i64>) -> Result<BTreeMap<i64, String>,
     Ok(names)
 }
 
-fn owner(threads: &BTreeMap<i64, String>, thread: Option<i64>, pid: Option<i64>) -> String {
+fn owner(threads: &BTreeMap<ThreadKey, String>, thread: Option<ThreadKey>, pid: Option<i64>) -> String {
     match (thread.and_then(|key| threads.get(&key)), pid) {
         (Some(thread), _) => thread.clone(),
         (None, Some(pid)) => format!("process {pid}"),

@@ -4,6 +4,7 @@ use crate::gather::Group;
 use crate::select::Thread;
 use crate::words::{ms, share, short};
 use engine::{EngineError, Session};
+use model::ThreadKey;
 use model::tables::{thread_by_core_type, thread_by_cpu};
 use page::{Bar, Bars, Column, Page, Tone};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,22 +15,22 @@ const MAX_COLUMNS: usize = 8;
 const NAMED: usize = 4;
 
 /// The running time of each thread, by CPU or core type.
-type Places<K> = BTreeMap<i64, BTreeMap<K, i64>>;
+type Places<K> = BTreeMap<ThreadKey, BTreeMap<K, i64>>;
 
 /// Writes the shares of each thread's running time.
 pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(), EngineError> {
     let Some(group) = groups.first().filter(|g| g.all.running > 0) else { return Ok(()) };
-    let keys: BTreeSet<i64> = group.shown.iter().map(|t| t.key).collect();
+    let keys: BTreeSet<ThreadKey> = group.shown.iter().map(|t| t.key).collect();
     let mut types = BTreeSet::new();
     let mut by_cpu = Places::new();
     session.each(thread_by_cpu::Table, |row| {
-        let [thread, cpu, ns] = row.all([thread_by_cpu::THREAD, thread_by_cpu::CPU, thread_by_cpu::RUNNING_NS]);
+        let (thread, cpu, ns) = row.all((thread_by_cpu::THREAD, thread_by_cpu::CPU, thread_by_cpu::RUNNING_NS));
         add(&mut by_cpu, &keys, thread, cpu, ns);
     })?;
     let mut by_type = Places::new();
     session.each(thread_by_core_type::Table, |row| {
         use thread_by_core_type::{CORE_CLASS, CORE_TYPE, RUNNING_NS, THREAD};
-        let [thread, class, ns] = row.all([THREAD, CORE_CLASS, RUNNING_NS]);
+        let (thread, class, ns) = row.all((THREAD, CORE_CLASS, RUNNING_NS));
         let class = (class, row.get(CORE_TYPE).to_owned());
         if !types.contains(&class) {
             types.insert(class.clone());
@@ -89,14 +90,14 @@ fn bar(thread: &Thread, types: &BTreeSet<(i64, String)>, by_type: &Places<(i64, 
 }
 
 /// Adds the time of a row if it belongs to one of the threads.
-fn add<K: Ord>(places: &mut Places<K>, threads: &BTreeSet<i64>, thread: i64, place: K, ns: i64) {
+fn add<K: Ord>(places: &mut Places<K>, threads: &BTreeSet<ThreadKey>, thread: ThreadKey, place: K, ns: i64) {
     if threads.contains(&thread) {
         let sum = places.entry(thread).or_default().entry(place).or_default();
         *sum = sum.saturating_add(ns);
     }
 }
 
-fn share_of<K: Ord>(places: &Places<K>, thread: i64, place: &K, running: i64) -> String {
+fn share_of<K: Ord>(places: &Places<K>, thread: ThreadKey, place: &K, running: i64) -> String {
     let ns = places.get(&thread).and_then(|p| p.get(place)).copied().unwrap_or(0);
     if ns == 0 { ".".to_owned() } else { share(ns, running) }
 }

@@ -3,7 +3,7 @@
 use crate::words::{grouped, plain};
 use engine::{EngineError, Sampled, Session, TableRequest};
 use model::tables::{self, folded_stacks, samples};
-use model::{CoreType, Row, Span};
+use model::{CoreType, Row, Span, ThreadKey};
 use std::collections::BTreeMap;
 
 /// The samples that a report shows, or with which it compares them. The idle task is left out.
@@ -75,7 +75,7 @@ impl Profile {
         let request = TableRequest { table: tables::SAMPLES.name, span, process, names: false };
         request.rows(session, &mut |rows| {
             let rows = rows.iter().map(|row| Row::<samples::Table>::new(row));
-            for row in rows.filter(|row| row.get(samples::THREAD) != Some(IDLE)) {
+            for row in rows.filter(|row| row.get(samples::THREAD) != Some(ThreadKey::IDLE)) {
                 let of = (row.get(samples::FUNCTION.or_empty()), row.get(samples::FILE.or_empty()));
                 let [own, total] = row.all([samples::SELF_SAMPLES, samples::TOTAL_SAMPLES]);
                 let sum = profile.functions.entry((plain(of.0), plain(of.1))).or_default();
@@ -112,7 +112,7 @@ impl Profile {
         request.rows(session, &mut |rows| {
             for row in rows.iter().map(|row| Row::<folded_stacks::Table>::new(row)) {
                 let thread = row.get(folded_stacks::THREAD);
-                if thread == Some(IDLE) {
+                if thread == Some(ThreadKey::IDLE) {
                     continue;
                 }
                 let name = row.get(folded_stacks::COMM).or_else(|| thread.and_then(|thread| names.get(thread)));
@@ -129,6 +129,3 @@ impl Profile {
         })
     }
 }
-
-/// The key of the idle task.
-const IDLE: i64 = 0;

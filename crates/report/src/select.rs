@@ -3,14 +3,14 @@
 use crate::gather::{Gathering, Group};
 use crate::{Options, words};
 use engine::{EngineError, Session};
-use model::Row;
 use model::tables::threads;
+use model::{Row, ThreadKey};
 use std::collections::{BTreeSet, HashSet};
 
 /// A row of `threads`.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
-    pub key: i64,
+    pub key: ThreadKey,
     pub tid: i64,
     pub instance: i64,
     pub pid: Option<i64>,
@@ -171,8 +171,13 @@ mod tests {
 
     #[test]
     fn a_process_is_found_by_pid_or_by_a_thread_name() {
-        let thread =
-            |key, pid, name: &str| Thread { key, tid: key, pid: Some(pid), name: name.to_owned(), ..Thread::default() };
+        let thread = |key, pid, name: &str| Thread {
+            key: ThreadKey(key),
+            tid: key,
+            pid: Some(pid),
+            name: name.to_owned(),
+            ..Thread::default()
+        };
         let all = [thread(10, 10, "game"), thread(11, 10, "Render"), thread(12, 12, "hog")];
         let threads = |each: &mut dyn FnMut(Thread)| {
             all.iter().cloned().for_each(each);
@@ -180,9 +185,9 @@ mod tests {
         };
         let group = |requested| of_process(requested, &threads, &Options::default()).unwrap();
         let keys = |requested| group(requested).unwrap().shown.iter().map(|t| t.key).collect::<Vec<_>>();
-        assert_eq!(keys("10"), [10, 11]);
-        assert_eq!(keys("game"), [10, 11]);
-        assert_eq!(keys("Render"), [11]);
+        assert_eq!(keys("10"), [10, 11].map(ThreadKey));
+        assert_eq!(keys("game"), [10, 11].map(ThreadKey));
+        assert_eq!(keys("Render"), [11].map(ThreadKey));
         assert!(group("missing").is_none());
         assert_eq!(group("10").unwrap().title, "Threads of process 10 (game)");
     }

@@ -10,6 +10,7 @@ use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
 use crate::{Options, quality};
 use diagnose::{Finding, Severity, Subject};
 use engine::{EngineError, FrameCounts, Session};
+use model::ThreadKey;
 use model::tables::{self, frame_sums, ready_wait, threads};
 use page::Page;
 use std::collections::{BTreeMap, HashMap};
@@ -134,7 +135,7 @@ struct Sums {
 }
 
 /// How long each thread was kept from running by a CPU quota, where that is known without a pass over the recording.
-fn throttled(session: &Session) -> Result<HashMap<i64, i64>, EngineError> {
+fn throttled(session: &Session) -> Result<HashMap<ThreadKey, i64>, EngineError> {
     let mut throttled = HashMap::new();
     if session.is_at_hand(&tables::READY_WAIT) {
         session.each(ready_wait::Table, |row| {
@@ -190,7 +191,7 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
 }
 
 /// The sums of each program: of the processes of one name.
-fn programs(session: &Session, throttled: &HashMap<i64, i64>) -> Result<Vec<Sums>, EngineError> {
+fn programs(session: &Session, throttled: &HashMap<ThreadKey, i64>) -> Result<Vec<Sums>, EngineError> {
     let mut processes: HashMap<i64, Sums> = HashMap::new();
     session.each(threads::Table, |row| {
         use threads::{NAME, PID, READY_NS, RUNNING_NS, THREAD, TID};

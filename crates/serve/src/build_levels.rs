@@ -85,11 +85,11 @@ pub(crate) fn make(
         let mut groups = begin(session, to, Source::Threads)?;
         let threads = |send: &SyncSender<_>| {
             session.brief_thread_stretches(|threads| {
-                for (s, group) in threads.iter().filter_map(|s| Some((s, tracks.group_of(s.thread.0)?))) {
+                for (s, group) in threads.iter().filter_map(|s| Some((s, tracks.group_of(s.thread)?))) {
                     groups.iter_mut().for_each(|(_, kind)| kind.thread(group, s.state, s.span));
                 }
                 let stretches = threads.iter().filter_map(|s| {
-                    let track = tracks.of_thread(s.thread.0)?;
+                    let track = tracks.of_thread(s.thread)?;
                     Some(Stretch { track, start: s.span.start.0, end: s.span.end.0, state: s.state as u8, what: s.cpu })
                 });
                 pass_on(send, stretches, &read)
@@ -114,7 +114,7 @@ fn intervals(session: &Session, to: Target<'_>) -> Result<Vec<KindInfo>, ServeEr
     let mut kinds = begin(session, to, Source::Intervals)?;
     let names = session.names()?;
     session.all_intervals(&mut |of, interval| {
-        let name = interval.name.or_else(|| names.get(interval.thread.0)).unwrap_or("?");
+        let name = interval.name.or_else(|| names.get(interval.thread)).unwrap_or("?");
         kinds.iter_mut().for_each(|(_, kind)| kind.interval(of, interval, name));
     })?;
     end(kinds)

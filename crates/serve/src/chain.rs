@@ -5,7 +5,7 @@ use crate::queries::QueryError;
 use crate::query::Chain;
 use engine::Session;
 use model::tables::thread_state::{END_NS, START_NS, STATE, THREAD, WAKER};
-use model::{Col, Kind, MadeFrom, Ns, Row, Span, TableDef, ThreadState, tables};
+use model::{Col, Kind, MadeFrom, Ns, Row, Span, TableDef, ThreadKey, ThreadState, tables};
 use std::time::{Duration, Instant};
 
 /// The wakeups of a chain, the last one first.
@@ -44,7 +44,7 @@ pub(crate) fn chain(session: &Session, query: &Chain, cancelled: &dyn Fn() -> bo
         let Some(Wakeup { waker, start, end }) = wakeup else { break };
         found.push(vec![thread.into(), waker.into(), start.into(), (end - start).into()]);
         // Woken by an interrupt, or by the thread's own timer.
-        if waker == 0 || waker == thread {
+        if waker == ThreadKey::IDLE || waker == thread {
             break;
         }
         (thread, at) = (waker, start);
@@ -53,13 +53,18 @@ pub(crate) fn chain(session: &Session, query: &Chain, cancelled: &dyn Fn() -> bo
 }
 
 struct Wakeup {
-    waker: i64,
+    waker: ThreadKey,
     start: i64,
     end: i64,
 }
 
 /// Finds the last wakeup of a thread at a time or before.
-fn last_wakeup(session: &Session, thread: i64, at: i64, stop: &dyn Fn() -> bool) -> Result<Option<Wakeup>, String> {
+fn last_wakeup(
+    session: &Session,
+    thread: ThreadKey,
+    at: i64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Wakeup>, String> {
     let (mut last, mut back, mut to) = (None, FIRST, at.saturating_add(1));
     for _ in 0..STEPS {
         let from = to.saturating_sub(back).max(0);

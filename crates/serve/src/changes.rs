@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use model::ThreadKey;
 use serde::Serialize;
 use serde_json::json;
 use std::sync::{Arc, OnceLock};
@@ -48,7 +49,7 @@ pub struct RoleChange {
     /// Whether it belongs to the recorded program, and is no kernel thread.
     pub is_own: bool,
     /// The keys of its threads in the first and in the second trace.
-    pub threads: [Vec<i64>; 2],
+    pub threads: [Vec<ThreadKey>; 2],
     /// One per metric.
     pub values: Vec<ValueChange>,
 }

@@ -110,7 +110,7 @@ struct Path {
     from: i64,
     to: i64,
     /// The key of the thread with which it ends.
-    thread: i64,
+    thread: ThreadKey,
 }
 
 pub(crate) fn routes() -> Router<Arc<App>> {
@@ -174,7 +174,7 @@ pub(crate) fn described(group: &FrameGroup) -> Json {
     let (kind, thread, pid, name) = match &group.source {
         FrameSource::Log => (LOG, None, None, None),
         FrameSource::Marks(name) => (MARK, None, None, Some(name)),
-        FrameSource::Thread(kind, thread) => (kind.word(), Some(thread.0), None, None),
+        FrameSource::Thread(kind, thread) => (kind.word(), Some(*thread), None, None),
         FrameSource::Regions(pid, name) => (IntervalKind::Region.word(), None, *pid, Some(name)),
     };
     let of = match &group.source {
@@ -221,7 +221,7 @@ pub(crate) fn listed(list: Option<&FrameList>) -> Result<Vec<u8>, QueryError> {
                 frame.span.end.into(),
                 took.into(),
                 (took - budget).into(),
-                frame.thread.map(|thread| thread.0).into(),
+                frame.thread.into(),
                 frame.name.into(),
                 frame.number.and_then(|number| i64::try_from(number).ok()).into(),
             ]
@@ -281,7 +281,7 @@ fn path_of(session: &Session, query: &Path, cancelled: &dyn Fn() -> bool) -> Res
     let span = Span { start: Ns(from), end: Ns(to) };
     let span = span.overlap(whole).ok_or_else(|| QueryError::Invalid("this time is outside the recording".into()))?;
     let (mut rows, mut all) = (Vec::new(), 0usize);
-    let read = session.path_rows(&[PathWindow { span, thread: ThreadKey(thread) }], &mut |more| {
+    let read = session.path_rows(&[PathWindow { span, thread }], &mut |more| {
         all += more.len();
         let room = MAX_PIECES - rows.len();
         rows.extend(more.iter().take(room).cloned());

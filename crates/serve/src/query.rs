@@ -1,6 +1,6 @@
 //! The parameters of requests. Invalid ones are answered with a message, and numbers have limits.
 
-use model::{Ns, Span, ThreadState};
+use model::{Ns, Span, ThreadKey, ThreadState};
 use serde::Deserialize;
 use std::ops::RangeInclusive;
 
@@ -63,11 +63,11 @@ pub(crate) struct Rows {
     from: i64,
     to: i64,
     /// Only rows of this thread (key).
-    pub(crate) thread: Option<i64>,
+    pub(crate) thread: Option<ThreadKey>,
     /// Only rows of this CPU.
     pub(crate) cpu: Option<i64>,
     /// Only rows whose thread was woken by this thread (key).
-    pub(crate) waker: Option<i64>,
+    pub(crate) waker: Option<ThreadKey>,
 }
 
 impl Rows {
@@ -120,7 +120,7 @@ fn max_rows(rows: usize) -> Result<usize, String> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Chain {
     /// The thread's key.
-    pub(crate) thread: i64,
+    pub(crate) thread: ThreadKey,
     pub(crate) at: i64,
 }
 

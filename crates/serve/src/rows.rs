@@ -19,11 +19,15 @@ pub(crate) fn rows(
 ) -> Result<Vec<u8>, QueryError> {
     let span = query.span().map_err(QueryError::Invalid)?;
     let def = session.definition(table).map_err(|e| QueryError::Invalid(e.to_string()))?;
-    let place = |col: &str, key: Option<i64>| {
+    let place = |col: &str, wanted: Option<Value>| {
         let none = || QueryError::Invalid(format!("{table} has no column {col}"));
-        key.map(|key| Ok((def.col(col).ok_or_else(none)?, Value::Int(key)))).transpose()
+        wanted.map(|wanted| Ok((def.col(col).ok_or_else(none)?, wanted))).transpose()
     };
-    let only = [place(THREAD.name(), query.thread)?, place(CPU.name(), query.cpu)?, place(WAKER.name(), query.waker)?];
+    let only = [
+        place(THREAD.name(), query.thread.map(Value::from))?,
+        place(CPU.name(), query.cpu.map(Value::from))?,
+        place(WAKER.name(), query.waker.map(Value::from))?,
+    ];
     let mut kept: Vec<Vec<Value>> = Vec::new();
     let mut too_many = false;
     let read = session.rows_within(table, Some(span), &mut |rows| {

@@ -1,7 +1,7 @@
 //! The order of the threads' tracks: the busiest process first, and the busiest thread first within a process.
 
 use engine::{EngineError, Session};
-use model::{Col, Kind, MadeFrom, Shows, TableDef, Value, tables};
+use model::{Col, Kind, MadeFrom, Shows, TableDef, ThreadKey, Value, tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The order of the threads, which is also that of their levels of detail, so that adjacent tracks are adjacent in the file. Takes a few
@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 #[derive(Default)]
 pub struct Tracks {
     threads: Vec<Thread>,
-    by_key: FxHashMap<i64, u32>,
+    by_key: FxHashMap<ThreadKey, u32>,
     names: Vec<Box<str>>,
 }
 
@@ -17,7 +17,7 @@ pub struct Tracks {
 const MAX_GROUPS: u32 = 128;
 
 struct Thread {
-    key: i64,
+    key: ThreadKey,
     tid: i32,
     pid: Option<i32>,
     name: u32,
@@ -143,9 +143,9 @@ impl Tracks {
         // Kernel threads have no group of their process, which some sources do not record.
         let of = |t: &Thread| if t.is_kernel { None } else { Some(t.pid) };
         let mut sizes: FxHashMap<_, u32> = FxHashMap::default();
-        self.threads.iter().filter(|t| t.key != 0).for_each(|t| *sizes.entry(of(t)).or_default() += 1);
+        self.threads.iter().filter(|t| t.key != ThreadKey::IDLE).for_each(|t| *sizes.entry(of(t)).or_default() += 1);
         let mut numbers = FxHashMap::default();
-        for thread in self.threads.iter_mut().filter(|t| t.key != 0) {
+        for thread in self.threads.iter_mut().filter(|t| t.key != ThreadKey::IDLE) {
             let (of, next) = (of(thread), numbers.len() as u32);
             if sizes.get(&of).is_some_and(|size| *size > 1) && (next < MAX_GROUPS || numbers.contains_key(&of)) {
                 thread.group = Some(*numbers.entry(of).or_insert(next));
@@ -154,13 +154,13 @@ impl Tracks {
     }
 
     /// Returns each thread instance: its TID, its begin in ns, its key, its running time in ns, and its name.
-    pub(crate) fn instances(&self) -> impl Iterator<Item = (i32, i64, i64, i64, &str)> {
+    pub(crate) fn instances(&self) -> impl Iterator<Item = (i32, i64, ThreadKey, i64, &str)> {
         let name = |t: &Thread| self.names.get(t.name as usize).map_or("", |name| &**name);
         self.threads.iter().map(move |t| (t.tid, t.begin_ns, t.key, t.running_ns, name(t)))
     }
 
     /// Returns the group of a thread, if it has one.
-    pub(crate) fn group_of(&self, key: i64) -> Option<u32> {
+    pub(crate) fn group_of(&self, key: ThreadKey) -> Option<u32> {
         self.threads.get(self.of_thread(key)? as usize)?.group
     }
 
@@ -178,12 +178,12 @@ impl Tracks {
 
     /// Returns the track of a thread.
     #[must_use]
-    pub fn of_thread(&self, key: i64) -> Option<u32> {
+    pub fn of_thread(&self, key: ThreadKey) -> Option<u32> {
         self.by_key.get(&key).copied()
     }
 
     /// Returns the keys of threads that match a name, TID and PID, where given.
-    pub(crate) fn keys(&self, name: Option<&str>, tid: Option<i64>, pid: Option<i64>) -> FxHashSet<i64> {
+    pub(crate) fn keys(&self, name: Option<&str>, tid: Option<i64>, pid: Option<i64>) -> FxHashSet<ThreadKey> {
         let name = name.map(str::to_lowercase);
         let has_name = |t: &Thread, wanted: &String| {
             self.names.get(t.name as usize).is_some_and(|name| name.to_lowercase().contains(wanted.as_str()))

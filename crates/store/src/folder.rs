@@ -306,7 +306,7 @@ impl Folder {
         &self,
         def: &'static TableDef,
         span: Option<Span>,
-        threads: Option<&HashSet<i64>>,
+        threads: Option<&HashSet<ThreadKey>>,
         make: impl Fn(RecordBatch) -> T + Sync,
         each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -322,7 +322,7 @@ impl Folder {
         &self,
         def: &'static TableDef,
         row_groups: &std::ops::Range<usize>,
-        threads: Option<&HashSet<i64>>,
+        threads: Option<&HashSet<ThreadKey>>,
         make: impl Fn(RecordBatch) -> T + Sync,
         each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -339,7 +339,7 @@ impl Folder {
         &self,
         def: &'static TableDef,
         open: impl Fn(&[Column]) -> Result<Groups, Error> + Sync,
-        threads: Option<&HashSet<i64>>,
+        threads: Option<&HashSet<ThreadKey>>,
         make: impl Fn(RecordBatch) -> T + Sync,
         mut each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -502,7 +502,7 @@ impl Groups {
     fn batch(
         &self,
         part: Part,
-        selected: Option<(usize, &HashSet<i64>)>,
+        selected: Option<(usize, &HashSet<ThreadKey>)>,
         schema: &SchemaRef,
     ) -> Result<RecordBatch, Error> {
         let layouts = match self.layouts.get() {
@@ -528,7 +528,7 @@ impl Groups {
             let is_kept = |row: usize| {
                 open_before.is_none_or(|of: &Int64Array| of.value(row) == wanted)
                     && self.span.is_none_or(|span| starts.value(row) < span.end.0 && ends.value(row) > span.start.0)
-                    && keys.is_none_or(|(of, keys)| of.is_valid(row) && keys.contains(&of.value(row)))
+                    && keys.is_none_or(|(of, keys)| of.is_valid(row) && keys.contains(&ThreadKey(of.value(row))))
             };
             let kept = BooleanArray::new(BooleanBuffer::collect_bool(decoded.rows(), is_kept), None);
             decoded.select(&kept)?;

@@ -101,7 +101,7 @@ impl Piece {
         out.row(&[
             self.span.start.into(),
             self.span.end.into(),
-            self.thread.0.into(),
+            self.thread.into(),
             tid(self.tid),
             self.state().into(),
             self.cpu.map(|c| i64::from(c.0)).into(),

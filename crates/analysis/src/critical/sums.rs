@@ -93,7 +93,7 @@ impl Sums {
         let mut threads: Vec<(ThreadKey, Sum)> = self.threads.into_iter().collect();
         threads.sort_by_key(|(thread, sum)| (Reverse(sum.path), *thread));
         for (thread, sum) in threads {
-            let mut row = vec![thread.0.into(), tid(sum.tid), sum.path.into()];
+            let mut row = vec![thread.into(), tid(sum.tid), sum.path.into()];
             row.push((sum.path.0 as f64 / span.len().0.max(1) as f64).into());
             row.extend(sum.running.map(Into::into));
             let rest = [sum.sibling_busy, sum.ready, sum.latency, sum.throttled, sum.blocked, sum.exited, sum.unknown];

@@ -117,7 +117,7 @@ impl Walk {
         each(&ThreadStretch { span: Span::new(stretch.span.start, self.at), waker_thread, ..*stretch });
         self.at = stretch.span.start;
         self.ended_by = ThreadKey::UNKNOWN;
-        if woken && waker_thread.0 > ThreadKey::IDLE.0 {
+        if woken && waker_thread > ThreadKey::IDLE {
             self.left.push(stretch.thread);
             self.waits.insert(stretch.thread, None);
             self.goes_to(End::Thread(waker_thread), Tid::UNKNOWN);

@@ -217,7 +217,7 @@ impl SlowFrames {
                     (took - self.budget).into(),
                     cause.word().into(),
                     cause.core_type().map(CoreType::as_str).into(),
-                    cause.ran_instead().map(|thread| thread.0).into(),
+                    cause.ran_instead().into(),
                     causes.time(cause).into(),
                     typical.time(cause).into(),
                     more.into(),

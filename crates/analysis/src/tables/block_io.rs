@@ -183,7 +183,7 @@ impl Analysis for BlockIo {
             out.row(&[
                 device.to_string().into(),
                 operation.as_str().into(),
-                of_thread.then_some(thread.0).into(),
+                of_thread.then_some(*thread).into(),
                 sums.requests.into(),
                 sums.bytes.into(),
                 sums.completed.into(),

@@ -152,7 +152,7 @@ impl Analysis for CpuBursts {
                 let core_type = class.map(|c| self.types.get(c as usize).copied().unwrap_or(uniform));
                 for (length, sums) in lengths {
                     out.row(&[
-                        thread.0.into(),
+                        thread.into(),
                         i64::from(of.tid.0).into(),
                         class.map(i64::from).into(),
                         core_type.map_or(Value::Null, Value::from),

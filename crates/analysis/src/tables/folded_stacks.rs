@@ -65,7 +65,7 @@ impl Analysis for FoldedStacks {
         });
         for (key, samples) in rows {
             out.row(&[
-                (key.thread != ThreadKey::UNKNOWN).then_some(key.thread.0).into(),
+                (key.thread != ThreadKey::UNKNOWN).then_some(key.thread).into(),
                 i64::from(key.tid.0).into(),
                 world.name(key.comm).into(),
                 key.core_type.as_str().into(),

@@ -120,7 +120,7 @@ impl Analysis for IdealCpu {
             let running: Ns = times.iter().copied().sum();
             let share =
                 if running > Ns::ZERO { Value::Float(times[0].0 as f64 / running.0 as f64) } else { Value::Null };
-            let mut row: Vec<Value> = vec![thread.0.into(), i64::from(tid.0).into()];
+            let mut row: Vec<Value> = vec![thread.into(), i64::from(tid.0).into()];
             row.extend(times.iter().map(|ns| Value::from(*ns)));
             row.extend([share, barred.into()]);
             out.row(&row);

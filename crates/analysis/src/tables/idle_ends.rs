@@ -69,7 +69,7 @@ impl IdleEndsTable {
 }
 
 pub(super) fn key(thread: ThreadKey) -> Value {
-    if thread == ThreadKey::UNKNOWN { Value::Null } else { thread.0.into() }
+    if thread == ThreadKey::UNKNOWN { Value::Null } else { thread.into() }
 }
 
 impl Analysis for IdleEndsTable {

@@ -183,7 +183,7 @@ impl Analysis for IdleWakeups {
                     i64::from(number).into(),
                     core_type.as_str().into(),
                     cause.word().into(),
-                    if waker == ThreadKey::UNKNOWN { Value::Null } else { waker.0.into() },
+                    if waker == ThreadKey::UNKNOWN { Value::Null } else { waker.into() },
                     interrupt.into(),
                     sums.periods.into(),
                     sums.elsewhere.into(),

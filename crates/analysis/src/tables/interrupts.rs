@@ -118,7 +118,7 @@ impl Analysis for Interrupts {
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        for (ThreadKey(thread), of) in self.threads.iter() {
+        for (thread, of) in self.threads.iter() {
             // Ordered by name: the name numbers differ between a file and the trace folder imported from it.
             let mut by = BTreeMap::<(u32, &str, Option<i64>, String), Sums>::new();
             for ((cpu, interrupt), sums) in &of.by {

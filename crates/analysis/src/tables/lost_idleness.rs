@@ -333,7 +333,7 @@ impl Analysis for LostIdleness {
                 out.row(&[
                     scope.into(),
                     cause.into(),
-                    Value::from(thread.map(|(key, _)| key.0)),
+                    Value::from(thread.map(|(key, _)| key)),
                     Value::from(thread.and_then(|(_, tid)| tid).map(|tid| i64::from(tid.0))),
                     break_even(at).into(),
                     lost.ended.into(),

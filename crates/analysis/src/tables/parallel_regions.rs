@@ -314,9 +314,9 @@ impl ParallelRegions {
         let is_wakeup = stretch.state == ThreadState::Ready && is_woken && begins == Begins::Here;
         let waker = stretch.waker_thread;
         let process = world.groups.process(thread);
-        let is_own = is_wakeup && waker.0 > 0 && waker != thread && world.groups.process(waker) == process;
+        let is_own = is_wakeup && waker > ThreadKey::IDLE && waker != thread && world.groups.process(waker) == process;
         let Self { detector, times, idle, idle_at_arrival, .. } = self;
-        if is_wakeup && stretch.reason == Reason::New && waker.0 > 0 {
+        if is_wakeup && stretch.reason == Reason::New && waker > ThreadKey::IDLE {
             detector.created([waker, thread], times, now);
         }
         if let Some(process) = process.filter(|_| is_own) {

@@ -128,7 +128,7 @@ impl Analysis for Periods {
     fn drain(&mut self, _: &World, out: &mut dyn Rows) {
         for period in self.over.drain(..) {
             let mut row: Vec<Value> = vec![
-                period.thread.0.into(),
+                period.thread.into(),
                 i64::from(period.tid.0).into(),
                 period.due.into(),
                 period.end.into(),

@@ -415,7 +415,7 @@ impl Analysis for Placement {
             let cost = |times: Times| (times.not_costed == Ns::ZERO).then_some(times.cost.round() as i64);
             let mut all = *known;
             all.add(&Times::default(), unknown);
-            let mut row: Vec<Value> = vec![key.0.into(), i64::from(tid.unwrap_or(Tid::UNKNOWN).0).into()];
+            let mut row: Vec<Value> = vec![key.into(), i64::from(tid.unwrap_or(Tid::UNKNOWN).0).into()];
             row.extend(cells.map(Value::from));
             row.extend([cost(*known), cost(all), Some(unknown.by.iter().copied().sum::<Ns>().0)].map(Value::from));
             row.extend([known.woken, all.woken].map(Value::from));

@@ -181,7 +181,7 @@ impl Analysis for Pools {
             let alone_middle =
                 (sums.alone > Ns::ZERO).then(|| Ns((sums.alone_moment / sums.alone.0 as f64).round() as i64));
             out.row(&[
-                key.0.into(),
+                key.into(),
                 i64::from(tid.0).into(),
                 world.groups.name(key).into(),
                 sums.running.into(),

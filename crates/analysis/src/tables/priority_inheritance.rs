@@ -149,9 +149,9 @@ impl Analysis for PriorityInheritance {
         for ((thread, donor), sums) in &self.rows {
             let tid = self.threads.get(*thread).map_or(0, |of| of.tid.0);
             out.row(&[
-                thread.0.into(),
+                (*thread).into(),
                 i64::from(tid).into(),
-                donor.map(|donor| donor.0).into(),
+                (*donor).into(),
                 sums.own.map(i64::from).into(),
                 sums.prio.map(i64::from).into(),
                 sums.boosts.into(),

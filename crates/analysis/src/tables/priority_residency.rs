@@ -38,7 +38,7 @@ impl Analysis for PriorityResidency {
             for (prio, times) in by_prio {
                 let share = (running > Ns::ZERO).then(|| Value::Float(times.running.0 as f64 / running.0 as f64));
                 out.row(&[
-                    thread.0.into(),
+                    thread.into(),
                     i64::from(tid.0).into(),
                     prio.map(i64::from).into(),
                     times.running.into(),

@@ -240,7 +240,7 @@ impl RanInstead {
         let core_class = Some(ran_instead.core_class).filter(|c| *c >= 0);
         let core = world.cpus.iter().find(|c| Some(i64::from(c.class)) == core_class);
         [
-            thread.0.into(),
+            thread.into(),
             tid(thread).into(),
             ran_instead.word().into(),
             known.map(|t| t.0).into(),

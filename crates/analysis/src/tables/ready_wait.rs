@@ -177,7 +177,7 @@ impl Analysis for ReadyWait {
             let lived = thread.running.ns + thread.ready.ns + thread.blocked.ns + thread.unknown.ns;
             if lived > Ns::ZERO {
                 let tid = thread.before.tid().unwrap_or(Tid::UNKNOWN);
-                let mut row = vec![key.0.into(), i64::from(tid.0).into()];
+                let mut row = vec![key.into(), i64::from(tid.0).into()];
                 row.extend(thread.cells(world));
                 out.row(&row);
             }

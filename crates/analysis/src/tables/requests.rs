@@ -257,11 +257,11 @@ impl Analysis for Requests {
     fn drain(&mut self, _: &World, out: &mut dyn Rows) {
         for request in self.over.drain(..) {
             let mut row: Vec<Value> = vec![
-                request.thread.0.into(),
+                request.thread.into(),
                 i64::from(request.tid.0).into(),
                 request.start.into(),
                 request.end.into(),
-                request.asked.map(|thread| thread.0).into(),
+                request.asked.into(),
                 request.answered.0.into(),
                 request.before.into(),
             ];

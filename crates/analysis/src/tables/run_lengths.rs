@@ -115,7 +115,7 @@ impl Analysis for RunLengths {
             for (class, lengths) in nowhere.chain(named.iter().enumerate().map(|(at, l)| (Some(at), l))) {
                 for ([from, to], sums) in lengths.rows().filter(|(_, sums)| sums.runs > 0) {
                     out.row(&[
-                        thread.0.into(),
+                        thread.into(),
                         i64::from(runs.tid.0).into(),
                         class.map(|c| c as i64).into(),
                         class.and_then(|c| types.get(c)).map_or(Value::Null, |t| Value::from(*t)),

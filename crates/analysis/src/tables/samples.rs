@@ -61,7 +61,7 @@ impl Analysis for Samples {
         for (key, [own, total]) in &self.rows {
             let (function, file) = key.function.map_or((None, None), |id| world.functions.named(id));
             out.row(&[
-                (key.thread != ThreadKey::UNKNOWN).then_some(key.thread.0).into(),
+                (key.thread != ThreadKey::UNKNOWN).then_some(key.thread).into(),
                 i64::from(key.tid.0).into(),
                 function.into(),
                 file.into(),

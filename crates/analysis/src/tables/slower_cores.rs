@@ -160,7 +160,7 @@ impl Analysis for SlowerCores {
         self.settle(world);
         for (key, Thread { tid, by, cost, .. }) in self.threads.iter().filter(|(_, thread)| thread.ran) {
             let running: Ns = by.iter().copied().sum();
-            let mut row: Vec<Value> = vec![key.0.into(), i64::from(tid.0).into(), running.into()];
+            let mut row: Vec<Value> = vec![key.into(), i64::from(tid.0).into(), running.into()];
             row.extend(by.iter().map(|ns| Value::from(*ns)));
             row.extend(cost.iter().map(|cost| Value::from(cost.map(|ns| ns.round() as i64))));
             out.row(&row);

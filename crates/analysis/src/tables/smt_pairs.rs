@@ -57,7 +57,7 @@ impl Analysis for SmtPairs {
             for (other, time) in others {
                 let other_tid = tids.get(other).copied().unwrap_or(Tid::UNKNOWN);
                 out.row(&[
-                    thread.0.into(),
+                    thread.into(),
                     i64::from(tid.0).into(),
                     other.0.into(),
                     i64::from(other_tid.0).into(),

@@ -69,7 +69,7 @@ impl Analysis for SmtThreads {
             let [alone, busy, unknown, no_sibling] = *times;
             let known = alone + busy;
             out.row(&[
-                thread.0.into(),
+                thread.into(),
                 i64::from(tid.0).into(),
                 running.into(),
                 alone.into(),

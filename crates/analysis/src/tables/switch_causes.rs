@@ -270,7 +270,7 @@ impl Analysis for SwitchCauses {
                 let [ready, blocked, unknown] = [sums.ready, sums.blocked, sums.unknown].map(Value::from);
                 let tid = i64::from(tid.0).into();
                 let count = sums.count.into();
-                out.row(&[key.0.into(), tid, word, letter, reason, next, by, count, ready, blocked, unknown]);
+                out.row(&[key.into(), tid, word, letter, reason, next, by, count, ready, blocked, unknown]);
             }
         }
     }

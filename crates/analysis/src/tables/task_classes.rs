@@ -128,7 +128,7 @@ impl TaskClasses {
     /// Marks the burst of a waker.
     fn wakes(&mut self, stretch: &ThreadStretch, world: &World) {
         let is_kernel = world.groups.name(stretch.thread).is_some_and(is_kernel_thread);
-        if stretch.waker_thread.0 <= 0 || is_kernel {
+        if stretch.waker_thread <= ThreadKey::IDLE || is_kernel {
             return;
         }
         let waker = self.threads.of(stretch.waker_thread);
@@ -259,7 +259,7 @@ impl Analysis for TaskClasses {
             }
             let class = figures.class();
             out.row(&[
-                thread.0.into(),
+                thread.into(),
                 i64::from(of.tid.0).into(),
                 class.map_or(Value::Null, |class| class.as_str().into()),
                 class.and_then(|class| class.cores(types)).map_or(Value::Null, Value::from),

@@ -62,7 +62,7 @@ impl Analysis for ThreadByFrequency {
         for (thread, (tid, at)) in self.threads.iter() {
             for ((core_type, khz), time) in at {
                 out.row(&[
-                    thread.0.into(),
+                    thread.into(),
                     i64::from(tid.0).into(),
                     core_type.as_str().into(),
                     khz.map(i64::from).into(),

@@ -113,7 +113,7 @@ fn write(
     let estimate = of.and_then(Estimate::of);
     let range = estimate.and_then(|estimate| estimate.range());
     out.row(&[
-        (key.thread != ThreadKey::UNKNOWN).then_some(key.thread.0).into(),
+        (key.thread != ThreadKey::UNKNOWN).then_some(key.thread).into(),
         i64::from(key.tid.0).into(),
         world.name(key.event).unwrap_or_default().into(),
         key.core_type.as_str().into(),

@@ -129,7 +129,7 @@ impl Analysis for ThreadIpc {
             let relative =
                 mips.filter(|_| all).zip(fastest.get(&of)).and_then(|(mips, best)| relative_ips(mips, *best));
             out.row(&[
-                (key.thread != ThreadKey::UNKNOWN).then_some(key.thread.0).into(),
+                (key.thread != ThreadKey::UNKNOWN).then_some(key.thread).into(),
                 i64::from(key.tid.0).into(),
                 key.core_type.as_str().into(),
                 SIBLINGS.get(key.siblings).copied().unwrap_or("all").into(),

@@ -187,7 +187,7 @@ impl Analysis for ThreadScheduling {
                 None => p.to_string(),
             });
             out.row(&[
-                thread.0.into(),
+                thread.into(),
                 i64::from(tid.0).into(),
                 start.into(),
                 end.into(),

@@ -116,10 +116,13 @@ impl Analysis for Waits {
         };
         let ready = stretch.state == ThreadState::Ready;
         let waker = if ready { stretch.waker_thread } else { ThreadKey::UNKNOWN };
-        let waker_times =
-            self.threads.get(waker).filter(|_| waker.0 > 0).map_or([Ns::ZERO; 4], |waker| waker.during(span));
+        let waker_times = self
+            .threads
+            .get(waker)
+            .filter(|_| waker > ThreadKey::IDLE)
+            .map_or([Ns::ZERO; 4], |waker| waker.during(span));
         let ended = (waker, letter, reason);
-        let together = waker.0 > 0 && self.together(stretch.thread, ended);
+        let together = waker > ThreadKey::IDLE && self.together(stretch.thread, ended);
         let sums = self.threads.of(stretch.thread).by.entry(ended).or_default();
         sums.waits += 1;
         sums.together += i64::from(together);
@@ -145,16 +148,16 @@ impl Analysis for Waits {
             for ((waker, letter, reason), sums) in &thread.by {
                 let letter = Some(*letter).filter(|l| *l != 0).map(|l| char::from(l).to_string());
                 let mut row = vec![
-                    key.0.into(),
+                    key.into(),
                     i64::from(thread.tid.0).into(),
-                    Some(waker.0).filter(|key| *key >= 0).into(),
+                    Some(*waker).filter(|key| *key >= ThreadKey::IDLE).into(),
                     letter.into(),
                     reason.and_then(|by| world.reason(by)).into(),
                     sums.waits.into(),
-                    Some(sums.together).filter(|_| waker.0 > 0).into(),
+                    Some(sums.together).filter(|_| *waker > ThreadKey::IDLE).into(),
                     sums.blocked.into(),
                 ];
-                row.extend(sums.waker.map(|ns| Value::from(Some(ns).filter(|_| waker.0 > 0))));
+                row.extend(sums.waker.map(|ns| Value::from(Some(ns).filter(|_| *waker > ThreadKey::IDLE))));
                 out.row(&row);
             }
         }

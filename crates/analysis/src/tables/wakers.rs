@@ -41,7 +41,7 @@ impl Analysis for Wakers {
         let waker = stretch.waker_thread;
         // Not recorded: which of the idle tasks it was, and the waker's CPU if the wakeup came before the switch-out.
         let ran = self.threads.get(waker).and_then(|w| w.before.ran());
-        let from = ran.filter(|_| waker.0 > 0 && stretch.reason != Reason::WokenBefore).and_then(|r| r.cpu);
+        let from = ran.filter(|_| waker > ThreadKey::IDLE && stretch.reason != Reason::WokenBefore).and_then(|r| r.cpu);
         let sums = self.threads.of(stretch.thread).by.entry(waker).or_default();
         sums.ready = sums.ready + stretch.span.len();
         if happens {
@@ -62,8 +62,8 @@ impl Analysis for Wakers {
         pairs.sort_by_key(|(waker, thread, ..)| (*waker, *thread));
         for (waker, thread, tid, sums) in pairs {
             out.row(&[
-                if waker == ThreadKey::UNKNOWN { Value::Null } else { waker.0.into() },
-                thread.0.into(),
+                if waker == ThreadKey::UNKNOWN { Value::Null } else { waker.into() },
+                thread.into(),
                 i64::from(tid.0).into(),
                 (sums.same_cpu + sums.other_cpu + sums.unknown_cpu).into(),
                 sums.same_cpu.into(),

@@ -2,6 +2,7 @@
 
 use super::Disturbance;
 use engine::{EngineError, Session};
+use model::ThreadKey;
 use model::tables::{threads, wakers};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -67,7 +68,7 @@ pub(super) enum Own {
     Exchanging,
 }
 
-pub(super) fn read_threads(session: &Session) -> Result<FxHashMap<i64, Thread>, EngineError> {
+pub(super) fn read_threads(session: &Session) -> Result<FxHashMap<ThreadKey, Thread>, EngineError> {
     let mut all = FxHashMap::default();
     session.each(threads::Table, |row| {
         let name = row.get(threads::NAME).unwrap_or_default();
@@ -88,15 +89,15 @@ pub(super) fn read_threads(session: &Session) -> Result<FxHashMap<i64, Thread>, 
 /// Returns the processes of the command.
 pub(super) fn own_processes(
     session: &Session,
-    threads: &FxHashMap<i64, Thread>,
+    threads: &FxHashMap<ThreadKey, Thread>,
     focus: i64,
     recorder: Option<i64>,
     own_are: Own,
 ) -> Result<FxHashSet<i64>, EngineError> {
-    let of = |thread: i64| threads.get(&thread).filter(|t| !t.is_kernel && t.pid.is_some() && t.pid != recorder);
+    let of = |thread: ThreadKey| threads.get(&thread).filter(|t| !t.is_kernel && t.pid.is_some() && t.pid != recorder);
     let (mut started, mut together) = (Vec::new(), FxHashMap::<(i64, i64), i64>::default());
     session.each(wakers::Table, |row| {
-        let (woken, waker) = (of(row.get(wakers::THREAD)), of(row.get(wakers::WAKER).unwrap_or(0)));
+        let (woken, waker) = (of(row.get(wakers::THREAD)), of(row.get(wakers::WAKER).unwrap_or(ThreadKey::IDLE)));
         let (Some(woken), Some(waker)) = (woken, waker) else { return };
         let (Some(to), Some(by)) = (woken.pid, waker.pid) else { return };
         if to != by {
@@ -120,7 +121,7 @@ pub(super) fn own_processes(
 }
 
 /// The name of a process: of its main thread, else of any of its threads.
-fn name_of(threads: &FxHashMap<i64, Thread>, pid: i64) -> String {
+fn name_of(threads: &FxHashMap<ThreadKey, Thread>, pid: i64) -> String {
     let of = threads.values().filter(|t| t.pid == Some(pid) && !t.name.is_empty());
     of.min_by_key(|t| (t.tid != pid, t.tid)).map_or_else(String::new, |t| t.name.clone())
 }

@@ -6,6 +6,7 @@ use crate::roles::Roles;
 use crate::thread_metrics::THREAD_METRICS;
 use crate::values::{SERIES_STATISTICS, SeriesStatistic, Sums, sums};
 use crate::{Better, Metric, Outcome, Run, Series, Unit, Verdict, Why, measure, metric};
+use model::ThreadKey;
 use rustc_hash::FxHashMap;
 use stats::{Effect, Scale, Statistic};
 use std::collections::BTreeSet;
@@ -39,7 +40,7 @@ pub(super) fn ids_of_run(run: &Run) -> Vec<String> {
 pub(super) struct Sampler<'a> {
     sides: [&'a [Run]; 2],
     roles: &'a Roles,
-    maps: [Vec<FxHashMap<i64, usize>>; 2],
+    maps: [Vec<FxHashMap<ThreadKey, usize>>; 2],
     names: Vec<String>,
     /// What the work is counted in, for users.
     unit: String,
@@ -59,14 +60,14 @@ impl<'a> Sampler<'a> {
     ) -> Self {
         let maps = maps(roles, sides);
         let sums = [0, 1].map(|side| {
-            let of_run = |(run, role_of): (&Run, &FxHashMap<i64, usize>)| sums(run, role_of, roles.roles.len());
+            let of_run = |(run, role_of): (&Run, &FxHashMap<ThreadKey, usize>)| sums(run, role_of, roles.roles.len());
             sides[side].iter().zip(&maps[side]).map(of_run).collect()
         });
         let names = roles.roles.iter().map(|role| role.name.clone()).collect();
         Self { sides, roles, maps, names, unit, work, paired, sums }
     }
 
-    pub(super) fn role_maps(&self) -> [&[FxHashMap<i64, usize>]; 2] {
+    pub(super) fn role_maps(&self) -> [&[FxHashMap<ThreadKey, usize>]; 2] {
         [&self.maps[0], &self.maps[1]]
     }
 

@@ -7,6 +7,7 @@ mod metrics;
 use crate::roles::{Confidence, MatchedBy, Roles, roles};
 use crate::{Comparison, Outcome, RoleLine, Run, RunLine, Side, Verdict, conditions, verdict, why};
 use metrics::Sampler;
+use model::ThreadKey;
 use rustc_hash::FxHashMap;
 use stats::Method;
 use std::collections::BTreeSet;
@@ -276,7 +277,7 @@ fn line(role: &crate::Role) -> RoleLine {
 }
 
 /// The role of each thread of each run.
-pub(crate) fn maps(roles: &Roles, sides: [&[Run]; 2]) -> [Vec<FxHashMap<i64, usize>>; 2] {
+pub(crate) fn maps(roles: &Roles, sides: [&[Run]; 2]) -> [Vec<FxHashMap<ThreadKey, usize>>; 2] {
     [0, 1].map(|side| (0..sides[side].len()).map(|run| roles.of_run(side, run).into_iter().collect()).collect())
 }
 

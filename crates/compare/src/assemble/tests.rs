@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::{Series, ThreadFacts, Verdict};
-use model::{Ns, Span};
+use model::{Ns, Span, ThreadKey};
 
 /// A run of 100 ms × `factor` with a main thread and two workers.
 fn run(name: &str, factor: f64) -> Run {
     let thread = |key: i64, name: &str, running: f64| ThreadFacts {
-        thread: key,
+        thread: ThreadKey(key),
         tid: key,
         pid: Some(1),
         name: name.to_owned(),
@@ -28,7 +28,7 @@ fn run(name: &str, factor: f64) -> Run {
             name: "period:game".to_owned(),
             title: String::new(),
             ns: spans.iter().map(|_| 500.0 * factor).collect(),
-            threads: vec![Some(1); spans.len()],
+            threads: vec![Some(ThreadKey(1)); spans.len()],
             spans,
         }],
         ..Run::default()
@@ -161,7 +161,7 @@ fn causes_are_per_unit_of_work_or_none() {
         all.iter_mut().for_each(|run| {
             let cause = crate::Cause::Running { core_type: "uniform", sibling_busy: false };
             let ns = run.values["elapsed"] as i64;
-            run.path_parts = vec![crate::PathPart { thread: 1, cause, ns, khz_ns: 0 }];
+            run.path_parts = vec![crate::PathPart { thread: ThreadKey(1), cause, ns, khz_ns: 0 }];
             run.path_windows = 1;
         });
         all

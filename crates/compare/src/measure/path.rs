@@ -8,17 +8,17 @@ use rustc_hash::FxHashMap;
 
 /// Time by thread and cause.
 #[derive(Default)]
-pub(super) struct Parts(FxHashMap<(i64, Cause), (i64, i128)>);
+pub(super) struct Parts(FxHashMap<(ThreadKey, Cause), (i64, i128)>);
 
 impl Parts {
-    fn add(&mut self, thread: i64, cause: Cause, ns: i64, khz_ns: i128) {
+    fn add(&mut self, thread: ThreadKey, cause: Cause, ns: i64, khz_ns: i128) {
         let sum = self.0.entry((thread, cause)).or_default();
         *sum = (sum.0 + ns, sum.1 + khz_ns);
     }
 
     /// The parts. The share of a thread's running time that the kernel did not charge to it is [`Cause::Steal`].
     pub(super) fn finish(self, threads: &[ThreadFacts]) -> Vec<PathPart> {
-        let stolen: FxHashMap<i64, f64> = threads.iter().map(|t| (t.thread, stolen_share(t))).collect();
+        let stolen: FxHashMap<ThreadKey, f64> = threads.iter().map(|t| (t.thread, stolen_share(t))).collect();
         let mut parts = Vec::with_capacity(self.0.len());
         for ((thread, cause), (ns, khz_ns)) in self.0 {
             let share = if matches!(cause, Cause::Running { .. }) {
@@ -64,7 +64,7 @@ fn cause(row: &Row<'_, critical_path::Table>) -> Cause {
 struct PathRow {
     start: i64,
     end: i64,
-    thread: i64,
+    thread: ThreadKey,
     cause: Cause,
     khz: i64,
 }
@@ -73,7 +73,7 @@ fn each_row(session: &Session, windows: &[PathWindow], mut each: impl FnMut(Path
     session.path_rows(windows, &mut |rows| {
         for cells in rows {
             let row = Row::<critical_path::Table>::new(cells);
-            let [start, end, thread] = row.all([critical_path::START_NS, critical_path::END_NS, critical_path::THREAD]);
+            let (start, end, thread) = row.all((critical_path::START_NS, critical_path::END_NS, critical_path::THREAD));
             let khz = row.get(critical_path::FREQ_KHZ).unwrap_or(0);
             each(PathRow { start, end, thread, cause: cause(&row), khz });
         }
@@ -85,11 +85,11 @@ fn each_row(session: &Session, windows: &[PathWindow], mut each: impl FnMut(Path
 /// `None` if no thread of the program is on the path.
 pub(super) fn to_end(
     session: &Session,
-    main: i64,
+    main: ThreadKey,
     exit: i64,
-    is_own: impl Fn(i64) -> bool,
+    is_own: impl Fn(ThreadKey) -> bool,
 ) -> Result<Option<(i64, Parts)>, EngineError> {
-    let window = PathWindow { span: Span::new(Ns::ZERO, Ns(exit)), thread: ThreadKey(main) };
+    let window = PathWindow { span: Span::new(Ns::ZERO, Ns(exit)), thread: main };
     let (mut parts, mut begin) = (Parts::default(), None);
     each_row(session, &[window], |row| {
         // The recorder starts the program: what was before its first thread was ready is not the program's time.

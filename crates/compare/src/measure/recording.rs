@@ -56,9 +56,9 @@ pub fn recording(session: &Session, path: &str, options: &MeasureOptions) -> Res
     session.prepare(&names.collect::<Vec<_>>())?;
     run.threads = super::threads::threads(session)?;
     conditions::programs(&mut run, session);
-    let places: FxHashMap<i64, usize> = run.threads.iter().enumerate().map(|(at, t)| (t.thread, at)).collect();
+    let places: FxHashMap<ThreadKey, usize> = run.threads.iter().enumerate().map(|(at, t)| (t.thread, at)).collect();
     add_thread_values(session, &mut run.threads, &places)?;
-    let own_name = |thread: i64| {
+    let own_name = |thread: ThreadKey| {
         let facts = &run.threads[*places.get(&thread)?];
         (facts.is_own && !facts.is_kernel).then_some(facts.name.as_str())
     };
@@ -91,9 +91,9 @@ fn objective(
     session: &Session,
     run: &mut Run,
     choice: &Choice,
-    places: &FxHashMap<i64, usize>,
+    places: &FxHashMap<ThreadKey, usize>,
 ) -> Result<(), EngineError> {
-    let is_own = |threads: &[ThreadFacts], thread: i64| {
+    let is_own = |threads: &[ThreadFacts], thread: ThreadKey| {
         places.get(&thread).is_some_and(|at| threads[*at].is_own && !threads[*at].is_kernel)
     };
     // The time to the end is measured in any case: frames may matter more, but it is what a script would compare.
@@ -130,11 +130,11 @@ fn objective(
 fn windows(of: &Series) -> Vec<PathWindow> {
     let every = of.spans.len().div_ceil(MAX_WINDOWS).max(1);
     let spans = of.spans.iter().zip(&of.threads).step_by(every).filter(|(span, _)| span.end > span.start);
-    spans.filter_map(|(span, thread)| Some(PathWindow { span: *span, thread: ThreadKey((*thread)?) })).collect()
+    spans.filter_map(|(span, thread)| Some(PathWindow { span: *span, thread: (*thread)? })).collect()
 }
 
 /// The main thread of the recorded command, and when it exited; `None` if it did not.
-fn end_of_command(session: &Session) -> Result<Option<(i64, i64)>, EngineError> {
+fn end_of_command(session: &Session) -> Result<Option<(ThreadKey, i64)>, EngineError> {
     let Some(focus) = session.facts().focus.map(i64::from) else { return Ok(None) };
     let (mut found, span) = (None, session.summary().span_ns);
     session.each(threads::Table, |row| {
@@ -150,7 +150,7 @@ fn end_of_command(session: &Session) -> Result<Option<(i64, i64)>, EngineError> 
 fn add_thread_values(
     session: &Session,
     facts: &mut [ThreadFacts],
-    places: &FxHashMap<i64, usize>,
+    places: &FxHashMap<ThreadKey, usize>,
 ) -> Result<(), EngineError> {
     fn add(facts: &mut [ThreadFacts], at: Option<&usize>, id: &'static str, value: i64) {
         if let (Some(at), true) = (at, value != 0) {
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn windows_are_spread_over_a_long_run() {
         let spans: Vec<_> = (0..50_000).map(|at| model::Span::new(Ns(at * 10), Ns(at * 10 + 5))).collect();
-        let series = Series { threads: vec![Some(1); spans.len()], spans, ..Series::default() };
+        let series = Series { threads: vec![Some(ThreadKey(1)); spans.len()], spans, ..Series::default() };
         let windows = windows(&series);
         assert!(windows.len() <= MAX_WINDOWS && windows.last().unwrap().span.start > Ns(499_000));
     }

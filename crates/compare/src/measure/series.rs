@@ -3,7 +3,7 @@
 use crate::Series;
 use engine::{EngineError, Session};
 use model::tables::{mark_stretches, periods, requests};
-use model::{Ns, Row, Span, Table, TableType as _};
+use model::{Ns, Row, Span, Table, TableType as _, ThreadKey};
 use rustc_hash::FxHashMap;
 
 /// With fewer intervals in a run, there is no distribution to compare.
@@ -12,7 +12,7 @@ const MIN_INTERVALS: usize = 20;
 const MAX_SERIES: usize = 24;
 
 /// Series by name, with the thread that did the work.
-type ByName = FxHashMap<(String, Option<i64>), Series>;
+type ByName = FxHashMap<(String, Option<ThreadKey>), Series>;
 
 /// At most this many periods are kept as a table, for the choice of the objective; more are read again.
 const MAX_KEPT: usize = 1 << 17;
@@ -21,7 +21,7 @@ const MAX_KEPT: usize = 1 << 17;
 /// thread's name, or `None` if it is not of the program.
 pub(super) fn read<'a>(
     session: &Session,
-    name_of: impl Fn(i64) -> Option<&'a str>,
+    name_of: impl Fn(ThreadKey) -> Option<&'a str>,
 ) -> Result<(Vec<Series>, Option<Table>), EngineError> {
     let mut all = ByName::default();
     let mut kept = Table::new(periods::Table::DEF);
@@ -49,17 +49,17 @@ fn add_mark(all: &mut ByName, row: &Row<'_, mark_stretches::Table>) {
     }
 }
 
-fn add_period<'a>(all: &mut ByName, row: &Row<'_, periods::Table>, name_of: &impl Fn(i64) -> Option<&'a str>) {
-    let [thread, start, response] = row.all([periods::THREAD, periods::START_NS, periods::RESPONSE_NS]);
+fn add_period<'a>(all: &mut ByName, row: &Row<'_, periods::Table>, name_of: &impl Fn(ThreadKey) -> Option<&'a str>) {
+    let (thread, start, response) = row.all((periods::THREAD, periods::START_NS, periods::RESPONSE_NS));
     if let Some(name) = name_of(thread) {
         let entry = all.entry((format!("period:{name}"), Some(thread))).or_default();
         push(entry, start, start.saturating_add(response.max(0)), response as f64, Some(thread));
     }
 }
 
-fn add_request<'a>(all: &mut ByName, row: &Row<'_, requests::Table>, name_of: &impl Fn(i64) -> Option<&'a str>) {
-    let [thread, start, end, response] =
-        row.all([requests::THREAD, requests::START_NS, requests::END_NS, requests::RESPONSE_NS]);
+fn add_request<'a>(all: &mut ByName, row: &Row<'_, requests::Table>, name_of: &impl Fn(ThreadKey) -> Option<&'a str>) {
+    let (thread, start, end, response) =
+        row.all((requests::THREAD, requests::START_NS, requests::END_NS, requests::RESPONSE_NS));
     if let Some(name) = name_of(thread) {
         // Of a pool of threads that answer, all requests are of one kind.
         let entry = all.entry((format!("request:{}", model::pool_name(name)), None)).or_default();
@@ -67,7 +67,7 @@ fn add_request<'a>(all: &mut ByName, row: &Row<'_, requests::Table>, name_of: &i
     }
 }
 
-fn push(series: &mut Series, start: i64, end: i64, ns: f64, thread: Option<i64>) {
+fn push(series: &mut Series, start: i64, end: i64, ns: f64, thread: Option<ThreadKey>) {
     series.spans.push(Span { start: Ns(start), end: Ns(end.max(start)) });
     series.ns.push(ns);
     series.threads.push(thread);

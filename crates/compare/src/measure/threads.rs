@@ -3,6 +3,7 @@
 use crate::ThreadFacts;
 use diagnose::Program;
 use engine::{EngineError, Session};
+use model::ThreadKey;
 use model::tables::{ready_wait, threads, waits, wakers};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
     let mut facts = Vec::new();
     session.each(threads::Table, |row| {
         let thread = row.get(threads::THREAD);
-        if thread == 0 {
+        if thread == ThreadKey::IDLE {
             return;
         }
         let (tid, pid, name) = (row.get(threads::TID), row.get(threads::PID), names.get(thread).unwrap_or_default());
@@ -57,7 +58,7 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
         });
     })?;
     name_processes(&mut facts);
-    let at: FxHashMap<i64, usize> = facts.iter().enumerate().map(|(at, of)| (of.thread, at)).collect();
+    let at: FxHashMap<ThreadKey, usize> = facts.iter().enumerate().map(|(at, of)| (of.thread, at)).collect();
     session.each(wakers::Table, |row| {
         let (Some(waker), Some(at)) = (row.get(wakers::WAKER), at.get(&row.get(wakers::THREAD))) else { return };
         let Some(of) = facts.get_mut(*at) else { return };

@@ -2,6 +2,7 @@
 
 use super::names::{CUT, base, kernel_base, process_base};
 use crate::{Run, ThreadFacts};
+use model::ThreadKey;
 use std::collections::{BTreeMap, HashMap};
 
 /// A shorter name is not taken for the begin of another one that is cut.
@@ -50,7 +51,7 @@ impl<'a> Groups<'a> {
         let of = runs.map(|side| {
             let of_run = |run: &Run| -> Vec<Option<usize>> {
                 let group = |thread: &ThreadFacts| {
-                    if thread.thread == 0 {
+                    if thread.thread == ThreadKey::IDLE {
                         return None;
                     }
                     let key = key_of(thread);

@@ -18,6 +18,7 @@ pub use map::MapError;
 
 use crate::Run;
 use groups::{Groups, Kind};
+use model::ThreadKey;
 use profile::median;
 use serde::Serialize;
 use shares::Labels;
@@ -65,7 +66,7 @@ pub struct Role {
     /// The threads of a run: the median over the runs of each side, of which some may have none.
     pub threads: [f64; 2],
     /// The keys of its threads, by side and run, in order.
-    pub members: [Vec<Vec<i64>>; 2],
+    pub members: [Vec<Vec<ThreadKey>>; 2],
     /// How it was matched.
     pub matched_by: MatchedBy,
     /// How sure that is.
@@ -88,7 +89,7 @@ pub struct Roles {
 impl Roles {
     /// The role of each thread key of one run; side 0 is A.
     #[must_use]
-    pub fn of_run(&self, side: usize, run: usize) -> HashMap<i64, usize> {
+    pub fn of_run(&self, side: usize, run: usize) -> HashMap<ThreadKey, usize> {
         let mut of = HashMap::new();
         for (at, role) in self.roles.iter().enumerate() {
             let keys = role.members.get(side).and_then(|runs| runs.get(run)).into_iter().flatten();

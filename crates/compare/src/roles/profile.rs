@@ -2,6 +2,7 @@
 
 use super::groups::{Groups, Kind};
 use super::shares::{Labels, Shares};
+use model::ThreadKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// One group on one side. Numbers are medians over the runs in which it is.
@@ -60,7 +61,7 @@ pub(super) fn profiles(groups: &Groups<'_>, side: usize, labels: &mut Labels) ->
     let runs = groups.runs.get(side).copied().unwrap_or_default();
     for (run, of) in runs.iter().zip(groups.of.get(side).into_iter().flatten()) {
         let mut sums = BTreeMap::<usize, Sums>::new();
-        let by_key: HashMap<i64, usize> =
+        let by_key: HashMap<ThreadKey, usize> =
             run.threads.iter().zip(of).filter_map(|(thread, group)| Some((thread.thread, (*group)?))).collect();
         for (thread, group) in run.threads.iter().zip(of).filter_map(|(thread, group)| Some((thread, (*group)?))) {
             let value = |id: &str| thread.values.get(id).copied().unwrap_or(0.0);
@@ -79,7 +80,7 @@ pub(super) fn profiles(groups: &Groups<'_>, side: usize, labels: &mut Labels) ->
             }
             for (waker, count) in &thread.wakers {
                 of.wakings += *count as f64;
-                let by = if *waker == 0 { Some(INTERRUPTS) } else { by_key.get(waker).copied() };
+                let by = if *waker == ThreadKey::IDLE { Some(INTERRUPTS) } else { by_key.get(waker).copied() };
                 if let Some(by) = by {
                     *edges.entry((by, group)).or_default() += *count as f64;
                 }

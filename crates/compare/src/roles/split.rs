@@ -7,6 +7,7 @@ use super::names::{is_generic, numbered_pool, process_base};
 use super::profile::median;
 use super::shares::{Labels, Shares};
 use crate::ThreadFacts;
+use model::ThreadKey;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Threads that were woken less often show too little.
@@ -26,6 +27,14 @@ struct Unit {
     wakings: f64,
 }
 
+/// What makes threads of a run one unit.
+#[derive(PartialEq, Eq, Hash)]
+enum UnitKey {
+    Thread(ThreadKey),
+    /// The process, and the name of the pool with its number.
+    Pool(Option<i64>, String),
+}
+
 #[derive(Clone, Default)]
 struct Cluster {
     units: Vec<usize>,
@@ -35,11 +44,11 @@ struct Cluster {
 
 /// Splits groups. Returns the number of groups that it made.
 pub(super) fn split(groups: &mut Groups<'_>) -> usize {
-    let by_key: [Vec<HashMap<i64, &ThreadFacts>>; 2] = groups.runs.map(|side| {
+    let by_key: [Vec<HashMap<ThreadKey, &ThreadFacts>>; 2] = groups.runs.map(|side| {
         side.iter().map(|run| run.threads.iter().map(|thread| (thread.thread, thread)).collect()).collect()
     });
     let mut labels = Labels::default();
-    let mut units = BTreeMap::<usize, HashMap<(usize, usize, i64, String), Unit>>::new();
+    let mut units = BTreeMap::<usize, HashMap<(usize, usize, UnitKey), Unit>>::new();
     for (place, group, thread) in groups.threads() {
         let Some(key) = groups.keys.get(group) else { continue };
         let is_pool = key.kind == Kind::Named && is_generic(&key.thread);
@@ -47,16 +56,16 @@ pub(super) fn split(groups: &mut Groups<'_>) -> usize {
             continue;
         }
         let together = match numbered_pool(&thread.name).filter(|_| is_pool) {
-            Some(pool) => (place.0, place.1, thread.pid.unwrap_or(-1), pool.to_owned()),
-            None => (place.0, place.1, thread.thread, String::new()),
+            Some(pool) => UnitKey::Pool(thread.pid, pool.to_owned()),
+            None => UnitKey::Thread(thread.thread),
         };
-        let unit = units.entry(group).or_default().entry(together).or_default();
+        let unit = units.entry(group).or_default().entry((place.0, place.1, together)).or_default();
         unit.threads.push(place);
         unit.running += thread.values.get("running_ns").copied().unwrap_or(0.0);
         let others = by_key.get(place.0).and_then(|side| side.get(place.1));
         for (waker, count) in &thread.wakers {
             let label = match others.and_then(|others| others.get(waker)) {
-                _ if *waker == 0 => "interrupts".to_owned(),
+                _ if *waker == ThreadKey::IDLE => "interrupts".to_owned(),
                 Some(waker) if waker.is_kernel => "the kernel".to_owned(),
                 Some(waker) if waker.pid == thread.pid => "its process".to_owned(),
                 Some(waker) => process_base(&waker.process),

@@ -5,6 +5,7 @@ mod speed;
 mod words;
 
 use crate::{Cause, Piece, Run, Why};
+use model::ThreadKey;
 use rustc_hash::FxHashMap;
 use speed::{Factors, Running, Speeds, Split};
 use stats::Scale;
@@ -54,7 +55,7 @@ struct RunPath {
 }
 
 impl RunPath {
-    fn new(run: &Run, role_of: &FxHashMap<i64, usize>) -> Self {
+    fn new(run: &Run, role_of: &FxHashMap<ThreadKey, usize>) -> Self {
         let mut path = Self::default();
         let windows = run.path_windows.max(1) as f64;
         for part in &run.path_parts {
@@ -116,7 +117,7 @@ fn mean(runs: &[RunPath]) -> RunPath {
 /// critical path.
 pub(crate) fn why(
     sides: [&[Run]; 2],
-    roles: [&[FxHashMap<i64, usize>]; 2],
+    roles: [&[FxHashMap<ThreadKey, usize>]; 2],
     names: &[String],
     paired: bool,
 ) -> Option<Why> {

@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::PathPart;
+use model::ThreadKey;
 
 fn run(parts: &[(i64, Cause, i64, f64)]) -> Run {
     let part = |(thread, cause, ms, ghz): &(i64, Cause, i64, f64)| {
         let ns = ms * 1_000_000;
-        PathPart { thread: *thread, cause: cause.clone(), ns, khz_ns: (*ghz * 1e6) as i128 * i128::from(ns) }
+        PathPart { thread: ThreadKey(*thread), cause: cause.clone(), ns, khz_ns: (*ghz * 1e6) as i128 * i128::from(ns) }
     };
     Run { path_parts: parts.iter().map(part).collect(), path_windows: 1, ..Run::default() }
 }
@@ -16,14 +17,22 @@ fn runs_on(sibling_busy: bool) -> Cause {
 }
 
 fn why_of(a: Run, b: Run) -> Why {
-    let roles = [FxHashMap::from_iter([(1, 0), (2, 1)])];
+    let roles = [FxHashMap::from_iter([(ThreadKey(1), 0), (ThreadKey(2), 1)])];
     why([&[a], &[b]], [&roles, &roles], &["Main".to_owned(), "Worker".to_owned()], false).unwrap()
 }
 
 #[test]
 fn pieces_sum_to_the_change_and_the_largest_is_named() {
-    let a = run(&[(1, runs_on(false), 100, 2.0), (2, runs_on(false), 50, 2.0), (1, Cause::Ready(Some(2)), 10, 0.0)]);
-    let b = run(&[(1, runs_on(false), 101, 2.0), (2, runs_on(true), 50, 2.0), (1, Cause::Ready(Some(2)), 60, 0.0)]);
+    let a = run(&[
+        (1, runs_on(false), 100, 2.0),
+        (2, runs_on(false), 50, 2.0),
+        (1, Cause::Ready(Some(ThreadKey(2))), 10, 0.0),
+    ]);
+    let b = run(&[
+        (1, runs_on(false), 101, 2.0),
+        (2, runs_on(true), 50, 2.0),
+        (1, Cause::Ready(Some(ThreadKey(2))), 60, 0.0),
+    ]);
     let why = why_of(a, b);
     let sum: f64 = why.pieces.iter().map(|piece| piece.ns).sum();
     assert!((sum - 51e6).abs() < 1.0, "{why:?}");

@@ -1,6 +1,7 @@
 //! Roles: which threads of two sides are the same.
 
 use compare::{Confidence, MatchedBy, Role, Roles, Run, ThreadFacts, roles};
+use model::ThreadKey;
 use proptest::prelude::*;
 
 /// A thread of a program: process, name, whether it is the main thread.
@@ -8,7 +9,7 @@ fn thread(process: &str, name: &str, key: i64) -> ThreadFacts {
     let is_main = process == name && key % 100 == 0;
     let pid = 10_000 + key / 100 * 100;
     ThreadFacts {
-        thread: key,
+        thread: ThreadKey(key),
         tid: if is_main { pid } else { pid + key % 100 },
         pid: Some(pid),
         name: name.to_owned(),
@@ -21,7 +22,7 @@ fn thread(process: &str, name: &str, key: i64) -> ThreadFacts {
 
 /// What a thread does: who wakes it how often, what it waits for, how long it runs.
 fn does(mut of: ThreadFacts, wakers: &[(i64, i64)], waits: &str, running_ms: f64) -> ThreadFacts {
-    of.wakers = wakers.to_vec();
+    of.wakers = wakers.iter().map(|(waker, count)| (ThreadKey(*waker), *count)).collect();
     let wakings: i64 = wakers.iter().map(|(_, count)| count).sum();
     of.values =
         [("running_ns", running_ms * 1e6), ("running_count", wakings as f64), ("wakings", wakings as f64)].into();
@@ -66,7 +67,7 @@ fn numbers_do_not_matter_and_counts_may_change() {
         (workers.threads, workers.matched_by, workers.confidence),
         ([2.0, 8.0], MatchedBy::Name, Confidence::High)
     );
-    assert_eq!(workers.members[0][1], [101, 102, 103, 104]);
+    assert_eq!(workers.members[0][1], [101, 102, 103, 104].map(ThreadKey));
     assert_eq!(found.roles.len(), 4);
 }
 
@@ -158,8 +159,9 @@ fn what_the_change_did_to_workers_does_not_split_them() {
         &[unnamed(4, [300.0, 300.0], "futex")],
         &[{
             let mut b = unnamed(4, [300.0, 300.0], "futex");
-            for thread in b.threads.iter_mut().filter(|thread| thread.thread == 101 || thread.thread == 102) {
-                (thread.wakers, thread.waits) = (vec![(0, 100)], vec![("clock_nanosleep".to_owned(), 500_000_000)]);
+            for thread in b.threads.iter_mut().filter(|thread| [101, 102].map(ThreadKey).contains(&thread.thread)) {
+                (thread.wakers, thread.waits) =
+                    (vec![(ThreadKey::IDLE, 100)], vec![("clock_nanosleep".to_owned(), 500_000_000)]);
             }
             b
         }],
@@ -214,7 +216,7 @@ fn the_idle_task_has_no_role_and_other_threads_have_one_each() {
     with_idle.threads.push(ThreadFacts::default());
     let found = of(&[with_idle], &[game(2, NAMES)]);
     assert_eq!(found.of_run(0, 0).len(), 5);
-    assert!(!found.of_run(0, 0).contains_key(&0));
+    assert!(!found.of_run(0, 0).contains_key(&ThreadKey::IDLE));
     assert!(of(&[], &[]).roles.is_empty());
 }
 
@@ -260,7 +262,7 @@ prop_compose! {
 /// The same run with other keys, TIDs and numbers in another order.
 fn renumbered(of: &Run, shift: i64) -> Run {
     let mut of = of.clone();
-    let key = |key: i64| if key == 0 { 0 } else { (key * 7 + shift) % 100_003 + 1 };
+    let key = |ThreadKey(key)| ThreadKey(if key == 0 { 0 } else { (key * 7 + shift) % 100_003 + 1 });
     for thread in &mut of.threads {
         thread.thread = key(thread.thread);
         thread.tid += shift;

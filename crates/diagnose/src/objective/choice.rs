@@ -6,8 +6,8 @@ use super::{Objective, ObjectiveKind, Target, marks, requests};
 use crate::context::RuleContext;
 use crate::program::Program;
 use engine::EngineError;
-use model::TableDef;
 use model::tables::{self, threads};
+use model::{TableDef, ThreadKey};
 
 /// The tables that are read to choose an objective, and to tell which processes belong to the recorded program.
 pub(crate) const TABLES: [&TableDef; 12] = [
@@ -31,7 +31,7 @@ pub enum Choice {
     /// The end of the recorded command with this name.
     End(String),
     /// The periodic thread with this key.
-    Period(i64),
+    Period(ThreadKey),
     /// The requests that the thread of this name or TID answers.
     Requests(String),
     /// The marks with this name.
@@ -65,7 +65,7 @@ impl Choice {
         if let Some(name) = marks::of_frames(ctx)? {
             return Ok(Self::Marks(name));
         }
-        let is_own = |thread: i64| program.is_own(thread) && !ctx.is_kernel_thread(thread);
+        let is_own = |thread: ThreadKey| program.is_own(thread) && !ctx.is_kernel_thread(thread);
         if let Some(thread) = PeriodicThreads::new(ctx)?.main(ctx, is_own)? {
             return Ok(Self::Period(thread));
         }

@@ -49,10 +49,10 @@ pub(super) fn of_frames(ctx: &RuleContext<'_>) -> Result<Option<String>, EngineE
 fn each_frame(
     ctx: &RuleContext<'_>,
     name: &str,
-    due: &BTreeMap<i64, Vec<i64>>,
+    due: &BTreeMap<ThreadKey, Vec<i64>>,
     mut each: impl FnMut(PathWindow),
 ) -> Result<(), EngineError> {
-    let mut ended = BTreeMap::<i64, i64>::new();
+    let mut ended = BTreeMap::<ThreadKey, i64>::new();
     ctx.each_row(mark_stretches::Table, |row| {
         let [start, end] = row.all([mark_stretches::START_NS, mark_stretches::END_NS]);
         if let (Some(thread), Some(of), true) =
@@ -63,14 +63,14 @@ fn each_frame(
             let due = due.get(&thread).and_then(|all| all[..all.partition_point(|due| *due <= start)].last());
             let before = ended.insert(thread, end);
             let start = due.copied().filter(|due| before.is_none_or(|before| before <= *due)).unwrap_or(start);
-            each(PathWindow { span: Span::new(Ns(start), Ns(end)), thread: ThreadKey(thread) });
+            each(PathWindow { span: Span::new(Ns(start), Ns(end)), thread });
         }
     })
 }
 
 /// When each periodic thread was due.
-fn due(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Vec<i64>>, EngineError> {
-    let mut due = BTreeMap::<i64, Vec<i64>>::new();
+fn due(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Vec<i64>>, EngineError> {
+    let mut due = BTreeMap::<ThreadKey, Vec<i64>>::new();
     if ctx.summary().ready_known {
         ctx.each_row(periods::Table, |row| {
             due.entry(row.get(periods::THREAD)).or_default().push(row.get(periods::START_NS))
@@ -85,12 +85,12 @@ fn due(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Vec<i64>>, EngineError> {
 /// of the time counts, from one end to the next.
 pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePath, EngineError> {
     let (mut lengths, mut distances, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut threads, mut last, due) = (BTreeMap::new(), BTreeMap::<i64, Span>::new(), due(ctx)?);
+    let (mut threads, mut last, due) = (BTreeMap::new(), BTreeMap::<ThreadKey, Span>::new(), due(ctx)?);
     each_frame(ctx, name, &due, |frame| {
-        add(&mut threads, frame.thread.0, 1);
+        add(&mut threads, frame.thread, 1);
         if lengths.len() < MAX_ESTIMATED {
             lengths.push(frame.span.len().0);
-            if let Some(before) = last.insert(frame.thread.0, frame.span) {
+            if let Some(before) = last.insert(frame.thread, frame.span) {
                 distances.push(frame.span.start.0 - before.start.0);
                 pauses.push(frame.span.start.0 - before.end.0);
             }
@@ -112,9 +112,9 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
     // Where many use up their time, each delay makes one late, or the next one.
     let has_slack = tight < MIN_TIGHT_COUNT || (tight as f64) < MIN_TIGHT * frames as f64;
     let deadline = Some(distance).filter(|_| paced && has_slack);
-    let (mut late, mut ended) = (LateWindows::default(), BTreeMap::<i64, i64>::new());
+    let (mut late, mut ended) = (LateWindows::default(), BTreeMap::<ThreadKey, i64>::new());
     each_frame(ctx, name, &due, |frame| {
-        let before = ended.insert(frame.thread.0, frame.span.end.0);
+        let before = ended.insert(frame.thread, frame.span.end.0);
         match deadline {
             Some(deadline) => late.push(frame, frame.span.len().0 - deadline),
             None if paced => late.push(frame, frame.span.len().0),
@@ -136,11 +136,12 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
 }
 
 /// For how long these threads waited for a timer, a device or a thread of another process.
-fn waits_for_others(ctx: &RuleContext<'_>, threads: &BTreeMap<i64, i64>) -> Result<i64, EngineError> {
+fn waits_for_others(ctx: &RuleContext<'_>, threads: &BTreeMap<ThreadKey, i64>) -> Result<i64, EngineError> {
     let (processes, mut waited) = (Processes::new(ctx)?, 0_i64);
     ctx.each_row(waits::Table, |row| {
         let thread = row.get(waits::THREAD);
-        let by_own = row.get(waits::WAKER).is_some_and(|waker| waker > 0 && processes.are_one(waker, thread));
+        let by_own =
+            row.get(waits::WAKER).is_some_and(|waker| waker > ThreadKey::IDLE && processes.are_one(waker, thread));
         if threads.contains_key(&thread) && !by_own {
             waited = waited.saturating_add(row.get(waits::BLOCKED_NS));
         }

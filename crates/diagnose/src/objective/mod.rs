@@ -18,6 +18,7 @@ pub(crate) use choice::TABLES;
 pub(crate) use full_cpus::FullCpus;
 pub(crate) use path::ObjectivePath;
 
+use model::ThreadKey;
 use model::words::{ms, plural, time};
 use serde::Serialize;
 use std::str::FromStr;
@@ -75,7 +76,7 @@ pub struct Objective {
     /// The name of the thread or of the marks.
     pub name: Option<String>,
     /// The key of the thread; of marks, the one that has most of them.
-    pub thread: Option<i64>,
+    pub thread: Option<ThreadKey>,
     /// The TID of the thread.
     pub tid: Option<i64>,
     /// The number of periods or frames.

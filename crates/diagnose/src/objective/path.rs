@@ -5,6 +5,7 @@ use crate::context::RuleContext;
 use crate::finding::{Finding, Subject};
 use crate::rules::COUNTS_LATENESS;
 use engine::{EngineError, PathSums, PathWindow};
+use model::ThreadKey;
 use model::tables::critical_by_thread;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ const MAX_WINDOWS: usize = 4096;
 /// The late periods or frames: the ones that are latest, if there are too many.
 #[derive(Default)]
 pub(super) struct LateWindows {
-    latest: BTreeSet<(i64, i64, i64, i64)>,
+    latest: BTreeSet<(i64, i64, i64, ThreadKey)>,
     pub(super) count: i64,
     pub(super) late: i64,
     pub(super) late_ns: i64,
@@ -27,7 +28,7 @@ impl LateWindows {
         if late_ns > 0 {
             self.late += 1;
             self.late_ns = self.late_ns.saturating_add(late_ns);
-            self.latest.insert((late_ns, window.span.start.0, window.span.end.0, window.thread.0));
+            self.latest.insert((late_ns, window.span.start.0, window.span.end.0, window.thread));
             if self.latest.len() > MAX_WINDOWS {
                 self.latest.pop_first();
             }
@@ -38,7 +39,7 @@ impl LateWindows {
     fn finish(self) -> Vec<(PathWindow, i64)> {
         let window = |(late, start, end, thread)| {
             let span = model::Span::new(model::Ns(start), model::Ns(end));
-            (PathWindow { span, thread: model::ThreadKey(thread) }, late)
+            (PathWindow { span, thread }, late)
         };
         let mut windows: Vec<_> = self.latest.into_iter().map(window).collect();
         windows.sort_by_key(|(window, _)| (window.span.start, window.span.end));
@@ -53,7 +54,7 @@ pub(crate) struct ObjectivePath {
     pub(crate) windows: Option<Vec<PathWindow>>,
     pub(crate) sums: Option<PathSums>,
     /// For each window, the most that the objective can gain, and the time of each thread on its path, ns. `None`: unlimited.
-    gains: Option<Vec<(i64, BTreeMap<i64, i64>)>>,
+    gains: Option<Vec<(i64, BTreeMap<ThreadKey, i64>)>>,
 }
 
 impl ObjectivePath {
@@ -86,7 +87,7 @@ impl ObjectivePath {
     }
 
     /// Whether the objective is the lateness of this thread.
-    pub(crate) fn is_of_thread(&self, thread: i64) -> bool {
+    pub(crate) fn is_of_thread(&self, thread: ThreadKey) -> bool {
         self.objective.kind == ObjectiveKind::Period && self.objective.thread == Some(thread)
     }
 
@@ -96,8 +97,8 @@ impl ObjectivePath {
     }
 
     /// The most that the objective can gain if these threads lose no time; `None`: unlimited.
-    fn max_gain(&self, threads: &BTreeSet<i64>) -> Option<i64> {
-        let of_window = |(late, path): &(i64, BTreeMap<i64, i64>)| {
+    fn max_gain(&self, threads: &BTreeSet<ThreadKey>) -> Option<i64> {
+        let of_window = |(late, path): &(i64, BTreeMap<ThreadKey, i64>)| {
             let on_path =
                 threads.iter().filter_map(|thread| path.get(thread)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
             on_path.min(*late)
@@ -143,10 +144,11 @@ impl ObjectivePath {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Ns, Span, ThreadKey};
+    use model::{Ns, Span};
 
     fn path(gains: &[(i64, &[(i64, i64)])]) -> ObjectivePath {
-        let gains = gains.iter().map(|(late, path)| (*late, path.iter().copied().collect())).collect();
+        let path = |of: &[(i64, i64)]| of.iter().map(|(thread, ns)| (ThreadKey(*thread), *ns)).collect();
+        let gains = gains.iter().map(|(late, of)| (*late, path(of))).collect();
         ObjectivePath { gains: Some(gains), ..ObjectivePath::unlimited(Objective::of(ObjectiveKind::Period)) }
     }
 
@@ -154,10 +156,10 @@ mod tests {
     fn threads_save_their_time_on_late_paths_up_to_the_lateness() {
         let path = path(&[(5, &[(1, 3), (2, 10)]), (2, &[(1, 4)])]);
         for (threads, gain) in [(vec![1], 3 + 2), (vec![2], 5), (vec![1, 2], 5 + 2), (vec![3], 0)] {
-            assert_eq!(path.max_gain(&threads.iter().copied().collect()), Some(gain), "{threads:?}");
+            assert_eq!(path.max_gain(&threads.iter().copied().map(ThreadKey).collect()), Some(gain), "{threads:?}");
         }
         let unlimited = ObjectivePath::unlimited(Objective::of(ObjectiveKind::Throughput));
-        assert_eq!(unlimited.max_gain(&BTreeSet::from([3])), None);
+        assert_eq!(unlimited.max_gain(&BTreeSet::from([ThreadKey(3)])), None);
     }
 
     #[test]

@@ -58,17 +58,17 @@ impl Sums {
 }
 
 /// The periodic threads of a trace.
-pub(super) struct PeriodicThreads(BTreeMap<i64, Sums>);
+pub(super) struct PeriodicThreads(BTreeMap<ThreadKey, Sums>);
 
 impl PeriodicThreads {
     /// Reads the table `periods`.
     pub(super) fn new(ctx: &RuleContext<'_>) -> Result<Self, EngineError> {
-        let mut threads = BTreeMap::<i64, Sums>::new();
+        let mut threads = BTreeMap::<ThreadKey, Sums>::new();
         if !ctx.summary().ready_known {
             return Ok(Self(threads));
         }
         ctx.each_row(periods::Table, |row| {
-            let [thread, tid, period] = row.all([periods::THREAD, periods::TID, periods::PERIOD_NS]);
+            let (thread, tid, period) = row.all((periods::THREAD, periods::TID, periods::PERIOD_NS));
             let [running, blocked] = row.all([periods::RUNNING_NS, periods::BLOCKED_NS]);
             let sums = threads.entry(thread).or_default();
             (sums.tid, sums.count) = (tid, sums.count + 1);
@@ -84,10 +84,14 @@ impl PeriodicThreads {
 
     /// The thread whose lateness the program is about: the one that is late most often, or else of those with the most urgent priority (of
     /// real-time ones), the one that works most.
-    pub(super) fn main(&self, ctx: &RuleContext<'_>, is_own: impl Fn(i64) -> bool) -> Result<Option<i64>, EngineError> {
+    pub(super) fn main(
+        &self,
+        ctx: &RuleContext<'_>,
+        is_own: impl Fn(ThreadKey) -> bool,
+    ) -> Result<Option<ThreadKey>, EngineError> {
         let span = ctx.span().len().0 as f64;
         let real_time = real_time(ctx)?;
-        let is_candidate = |(thread, sums): &(&i64, &Sums)| {
+        let is_candidate = |(thread, sums): &(&ThreadKey, &Sums)| {
             sums.count >= MIN_PERIODS
                 && sums.period as f64 >= MIN_COVERED * span
                 && (sums.running as f64 >= MIN_RUNNING * span || real_time.contains_key(thread))
@@ -96,7 +100,7 @@ impl PeriodicThreads {
                 && sums.are_alike()
                 && is_own(**thread)
         };
-        let mut candidates: Vec<(i64, i64)> =
+        let mut candidates: Vec<(ThreadKey, i64)> =
             self.0.iter().filter(is_candidate).map(|(thread, sums)| (*thread, sums.running)).collect();
         if candidates.is_empty() {
             return Ok(None);
@@ -106,7 +110,7 @@ impl PeriodicThreads {
         candidates.retain(|(thread, _)| !waiting.contains_key(thread));
         let (mut of_process, mut named) = (BTreeMap::new(), BTreeMap::<&str, BTreeSet<Option<i64>>>::new());
         ctx.each_row(ready_wait::Table, |row| {
-            let [thread, running] = row.all([ready_wait::THREAD, ready_wait::RUNNING_NS]);
+            let (thread, running) = row.all((ready_wait::THREAD, ready_wait::RUNNING_NS));
             add(&mut of_process, processes.process(thread), running);
             named.entry(ctx.full_name(thread)).or_default().insert(processes.process(thread));
         })?;
@@ -116,7 +120,7 @@ impl PeriodicThreads {
                 of_name.filter_map(|process| of_process.get(process)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
             !processes.are_recorded() || *running as f64 >= MIN_OF_PROCESSES * all as f64
         });
-        let prio = |thread: &i64| real_time.get(thread).copied().unwrap_or(FIRST_FAIR_PRIO);
+        let prio = |thread: &ThreadKey| real_time.get(thread).copied().unwrap_or(FIRST_FAIR_PRIO);
         Ok(candidates
             .into_iter()
             .max_by_key(|(thread, running)| (self.often_late(*thread), Reverse(prio(thread)), *running))
@@ -124,16 +128,16 @@ impl PeriodicThreads {
     }
 
     /// How many of 1000 periods of a thread are late; 0 if it is a few.
-    fn often_late(&self, thread: i64) -> i64 {
+    fn often_late(&self, thread: ThreadKey) -> i64 {
         let sums = self.0.get(&thread);
         let late = sums.map_or(0, |sums| sums.late.saturating_mul(1000) / sums.count.max(1));
         if late as f64 >= 1000.0 * MIN_TIGHT { late } else { 0 }
     }
 
     /// The thread with this name or TID: of several, the one that works most.
-    pub(super) fn named(&self, ctx: &RuleContext<'_>, name: &str) -> Result<i64, EngineError> {
+    pub(super) fn named(&self, ctx: &RuleContext<'_>, name: &str) -> Result<ThreadKey, EngineError> {
         let tid = name.parse::<i64>().ok();
-        let is_it = |(thread, sums): &(&i64, &Sums)| ctx.full_name(**thread) == name || tid == Some(sums.tid);
+        let is_it = |(thread, sums): &(&ThreadKey, &Sums)| ctx.full_name(**thread) == name || tid == Some(sums.tid);
         let found = self.0.iter().filter(is_it).max_by_key(|(_, sums)| sums.running).map(|(thread, _)| *thread);
         found.ok_or_else(|| {
             let names: BTreeSet<&str> = self.0.keys().map(|thread| ctx.full_name(*thread)).collect();
@@ -146,7 +150,7 @@ impl PeriodicThreads {
     }
 
     /// The objective of one thread.
-    pub(super) fn objective(&self, ctx: &RuleContext<'_>, thread: i64) -> Result<ObjectivePath, EngineError> {
+    pub(super) fn objective(&self, ctx: &RuleContext<'_>, thread: ThreadKey) -> Result<ObjectivePath, EngineError> {
         let (mut tight, mut count) = (0_i64, 0_i64);
         ctx.each_row(periods::Table, |row| {
             if row.get(periods::THREAD) == thread {
@@ -164,7 +168,7 @@ impl PeriodicThreads {
                 let [start, period, response] = row.all([periods::START_NS, periods::PERIOD_NS, periods::RESPONSE_NS]);
                 let span = Span::new(Ns(start), Ns(start.saturating_add(response.max(0))));
                 let allowed = if no_slack { 0 } else { period };
-                late.push(PathWindow { span, thread: ThreadKey(thread) }, response.saturating_sub(allowed));
+                late.push(PathWindow { span, thread }, response.saturating_sub(allowed));
             }
         })?;
         let sums = self.0.get(&thread);

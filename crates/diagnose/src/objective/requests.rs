@@ -5,7 +5,7 @@ use super::{Objective, ObjectiveKind};
 use crate::context::{RuleContext, add};
 use engine::{EngineError, PathWindow};
 use model::tables::requests;
-use model::{Ns, Span, ThreadKey};
+use model::{Ns, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The objective of the thread with this name or TID: of several, the one that answers most. All of a request's time counts.
@@ -14,7 +14,7 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
     let wanted = name.parse::<i64>().ok();
     if ctx.summary().ready_known {
         ctx.each_row(requests::Table, |row| {
-            let [thread, tid] = row.all([requests::THREAD, requests::TID]);
+            let (thread, tid) = row.all((requests::THREAD, requests::TID));
             names.insert(ctx.full_name(thread));
             if ctx.full_name(thread) == name || wanted == Some(tid) {
                 add(&mut counts, (thread, tid), 1);
@@ -36,7 +36,7 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
         if row.get(requests::THREAD) == thread {
             let [start, end, response] = row.all([requests::START_NS, requests::END_NS, requests::RESPONSE_NS]);
             let span = Span { start: Ns(start), end: Ns(end.max(start)) };
-            late.push(PathWindow { span, thread: ThreadKey(thread) }, response);
+            late.push(PathWindow { span, thread }, response);
         }
     })?;
     let objective = Objective {

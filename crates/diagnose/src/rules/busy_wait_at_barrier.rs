@@ -9,7 +9,7 @@ use crate::unmarked::spinning;
 use engine::EngineError;
 use model::tables::{self, parallel_regions, ran_instead, ready_wait, waits};
 use model::words::{ms, percent, plain, plural, short};
-use model::{Fix, Ns, Span};
+use model::{Fix, Ns, Span, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -189,11 +189,11 @@ fn continuing_thread(
     pid: Option<i64>,
     workers: &[Claim],
     regions: u64,
-) -> Result<Option<(i64, i64)>, EngineError> {
+) -> Result<Option<(ThreadKey, i64)>, EngineError> {
     let processes = Processes::new(ctx)?;
-    let workers: BTreeSet<i64> = workers.iter().map(|claim| claim.thread).collect();
-    let is_other = |thread: i64| !workers.contains(&thread) && processes.pool(ctx, thread).0 == pid;
-    let is_worker = |thread: Option<i64>| thread.is_some_and(|thread| workers.contains(&thread));
+    let workers: BTreeSet<ThreadKey> = workers.iter().map(|claim| claim.thread).collect();
+    let is_other = |thread: ThreadKey| !workers.contains(&thread) && processes.pool(ctx, thread).0 == pid;
+    let is_worker = |thread: Option<ThreadKey>| thread.is_some_and(|thread| workers.contains(&thread));
     let (mut waits, mut queued_behind) = (BTreeMap::new(), BTreeMap::new());
     ctx.each_row(waits::Table, |row| {
         if is_other(row.get(waits::THREAD)) && is_worker(row.get(waits::WAKER)) {

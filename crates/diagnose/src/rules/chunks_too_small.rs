@@ -7,9 +7,9 @@ use crate::regions::NONE_MARKED;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::short_jobs;
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, mark_stretches, marks, ready_wait};
 use model::words::{ms, percent, plain, plural, short, time};
+use model::{Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -89,9 +89,9 @@ struct Pieces {
     count: i64,
     worked: i64,
     /// The sum of the counted gaps, by thread.
-    between: BTreeMap<i64, i64>,
+    between: BTreeMap<ThreadKey, i64>,
     /// The number of pieces and their duration, by thread.
-    done: BTreeMap<i64, [i64; 2]>,
+    done: BTreeMap<ThreadKey, [i64; 2]>,
     evidence: EvidenceRows,
 }
 
@@ -130,7 +130,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::Findings(Vec::new()));
     }
     // When the last piece of each thread ended.
-    let mut ended = BTreeMap::<(Option<i64>, String, i64), i64>::new();
+    let mut ended = BTreeMap::<(Option<i64>, String, ThreadKey), i64>::new();
     ctx.each_row(mark_stretches::Table, |row| {
         let (Some(thread), name) = (
             row.get(mark_stretches::THREAD),
@@ -156,14 +156,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     Ok(RuleOutcome::Findings(found.filter(|finding| finding.recoverable_ns >= least).collect()))
 }
 
-fn finding(ctx: &RuleContext<'_>, name: &str, sums: Pieces, tids: &BTreeMap<i64, i64>) -> Finding {
-    let tid = |thread: &i64| tids.get(thread).copied().unwrap_or(-1);
-    let claim = |(thread, ns): (&i64, &i64)| ctx.claim(*thread, tid(thread), ns - ns / LARGER);
+fn finding(ctx: &RuleContext<'_>, name: &str, sums: Pieces, tids: &BTreeMap<ThreadKey, i64>) -> Finding {
+    let tid = |thread: &ThreadKey| tids.get(thread).copied().unwrap_or(-1);
+    let claim = |(thread, ns): (&ThreadKey, &i64)| ctx.claim(*thread, tid(thread), ns - ns / LARGER);
     let claims: Vec<_> = sums.between.iter().map(claim).collect();
     let name = short(&plain(name), 40);
     let pieces = sums.count / LARGER;
     let change = Fix::Chunks { region: name.clone(), chunks: u32::try_from(pieces).unwrap_or(u32::MAX) };
-    let marks = |thread: &i64| {
+    let marks = |thread: &ThreadKey| {
         let [count, worked] = sums.done.get(thread).copied().unwrap_or_default();
         worked.min((count as f64 * ctx.threshold(&MARK_NS)) as i64)
     };

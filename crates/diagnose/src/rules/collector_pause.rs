@@ -84,7 +84,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let (mut claims, mut evidence, mut paused) = (Vec::new(), EvidenceRows::default(), 0_i64);
     ctx.each_row(critical_by_thread::Table, |row| {
-        let [thread, ns] = row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS]);
+        let (thread, ns) = row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS));
         let name = ctx.name(thread);
         if COLLECTORS.iter().any(|begin| name.starts_with(begin)) {
             paused = paused.saturating_add(ns);

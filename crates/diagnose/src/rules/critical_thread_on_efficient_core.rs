@@ -9,7 +9,7 @@ use crate::speeds::Speeds;
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, placement};
 use model::words::{ms, percent};
-use model::{CoreType, Fix};
+use model::{CoreType, Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -63,8 +63,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let least = ctx.share_ns(&MIN_SHARE).max(1);
     let (mut slow, mut evidence) = (BTreeMap::new(), EvidenceRows::default());
     ctx.each_row(placement::Table, |row| {
-        let [thread, known, possible] =
-            row.all([placement::THREAD, placement::SLOWER_CORE_LOWER_NS, placement::SLOWER_CORE_UPPER_NS]);
+        let (thread, known, possible) =
+            row.all((placement::THREAD, placement::SLOWER_CORE_LOWER_NS, placement::SLOWER_CORE_UPPER_NS));
         if possible >= least {
             slow.insert(thread, Slow { known, possible, cost: row.get(placement::COST_LOWER_NS) });
         }
@@ -73,12 +73,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if slow.is_empty() {
         return Ok(RuleOutcome::Findings(Vec::new()));
     }
-    let (mut claims, mut best_of, mut whole) = (Vec::new(), None::<(i64, Saving, i64, i64)>, ctx.span().len().0);
+    let (mut claims, mut best_of, mut whole) = (Vec::new(), None::<(ThreadKey, Saving, i64, i64)>, ctx.span().len().0);
     whole = whole.max(1);
     let speeds = Speeds::new(ctx)?;
     ctx.each_row(critical_by_thread::Table, |row| {
-        let [thread, tid, path] =
-            row.all([critical_by_thread::THREAD, critical_by_thread::TID.or_zero(), critical_by_thread::PATH_NS]);
+        let (thread, tid, path) =
+            row.all((critical_by_thread::THREAD, critical_by_thread::TID.or_zero(), critical_by_thread::PATH_NS));
         let Some(Slow { known, possible, cost }) = slow.get(&thread) else { return };
         let there: i64 = row
             .all([

@@ -8,12 +8,11 @@ use crate::slower::Saving;
 use crate::speeds::Speeds;
 use crate::unmarked::other_program;
 use engine::EngineError;
-use model::Fix;
-use model::pool_name;
 use model::tables::{
     self, critical_by_thread, marks, parallel_regions, priority_residency, ran_instead, ready_wait, slower_cores, waits,
 };
 use model::words::{ms, percent, plural};
+use model::{Fix, ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -91,7 +90,7 @@ const OF: i64 = 1024;
 
 /// The critical thread.
 struct Critical {
-    thread: i64,
+    thread: ThreadKey,
     tid: i64,
     /// The thread's own time on the critical path, or in its frames, ns.
     ns: i64,
@@ -102,10 +101,9 @@ struct Critical {
 
 /// Finds the thread whose frames fill most of the time.
 fn frames(ctx: &RuleContext<'_>, evidence: &mut EvidenceRows) -> Result<Option<Critical>, EngineError> {
-    let mut by_name = BTreeMap::<(i64, String), Vec<(i64, i64, i64)>>::new();
+    let mut by_name = BTreeMap::<(i64, String), Vec<(i64, Option<ThreadKey>, i64)>>::new();
     ctx.each_row(marks::Table, |row| {
-        let [thread, pid, count, ns] =
-            row.all([marks::THREAD.or_zero(), marks::PID.or_zero(), marks::COUNT, marks::DURATION_NS]);
+        let (thread, pid, count, ns) = row.all((marks::THREAD, marks::PID.or_zero(), marks::COUNT, marks::DURATION_NS));
         by_name.entry((pid, row.get(marks::NAME.or_empty()).to_owned())).or_default().push((ns, thread, count));
     })?;
     let fills = |ns: i64, count: i64| {
@@ -118,16 +116,16 @@ fn frames(ctx: &RuleContext<'_>, evidence: &mut EvidenceRows) -> Result<Option<C
     let Some((ns, thread, count, name)) = alone.max() else { return Ok(None) };
     let frames = Some(format!("{count} marked stretches \"{name}\""));
     ctx.each_row(marks::Table, |row| {
-        if (row.get(marks::THREAD.or_zero()), row.get(marks::NAME.or_empty())) == (thread, &*name) {
+        if (row.get(marks::THREAD), row.get(marks::NAME.or_empty())) == (thread, &*name) {
             evidence.push(ns, row, &[&marks::COUNT, &marks::DURATION_NS]);
         }
     })?;
     let mut critical = None;
     ctx.each_row(ready_wait::Table, |row| {
-        if row.get(ready_wait::THREAD) == thread {
-            let [tid, ready] = row.all([ready_wait::TID, ready_wait::READY_NS.or_zero()]);
+        let (key, tid, ready) = row.all((ready_wait::THREAD, ready_wait::TID, ready_wait::READY_NS.or_zero()));
+        if Some(key) == thread {
             evidence.push(ready, row, &[&ready_wait::READY_NS]);
-            critical = Some(Critical { thread, tid, ns, ready, frames: frames.clone() });
+            critical = Some(Critical { thread: key, tid, ns, ready, frames: frames.clone() });
         }
     })?;
     Ok(critical)
@@ -136,13 +134,13 @@ fn frames(ctx: &RuleContext<'_>, evidence: &mut EvidenceRows) -> Result<Option<C
 /// Finds the thread that makes up most of the critical path. Also sums up each thread's time on the path.
 fn on_critical_path(
     ctx: &RuleContext<'_>,
-    on_path: &mut BTreeMap<i64, i64>,
+    on_path: &mut BTreeMap<ThreadKey, i64>,
     evidence: &mut EvidenceRows,
 ) -> Result<Option<Critical>, EngineError> {
     let mut critical = None;
     ctx.each_row(critical_by_thread::Table, |row| {
-        let [thread, ns, ready] =
-            row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::READY_NS]);
+        let (thread, ns, ready) =
+            row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::READY_NS));
         add(on_path, thread, ns);
         if ns as f64 >= ctx.threshold(&MIN_PATH) * ctx.span().len().0 as f64 {
             critical =
@@ -160,7 +158,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ));
     }
     // The priority at which each thread was ready for longest.
-    let mut prio = BTreeMap::<i64, (i64, i64)>::new();
+    let mut prio = BTreeMap::<ThreadKey, (i64, i64)>::new();
     ctx.each_row(priority_residency::Table, |row| {
         if let Some(at) = row.get(priority_residency::PRIO) {
             let longest = prio.entry(row.get(priority_residency::THREAD)).or_insert((i64::MIN, at));
@@ -181,7 +179,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 fn of_one_thread(
     ctx: &RuleContext<'_>,
     processes: &Processes,
-    prio: &BTreeMap<i64, (i64, i64)>,
+    prio: &BTreeMap<ThreadKey, (i64, i64)>,
 ) -> Result<Option<Finding>, EngineError> {
     let (mut evidence, mut on_path) = (EvidenceRows::default(), BTreeMap::new());
     let framed = frames(ctx, &mut evidence)?;
@@ -193,7 +191,7 @@ fn of_one_thread(
         return Ok(None);
     };
     let servers = servers(ctx, processes)?;
-    let (mut pools, mut members) = (BTreeMap::<Pool, BTreeMap<(i64, i64), i64>>::new(), BTreeMap::new());
+    let (mut pools, mut members) = (BTreeMap::<Pool, BTreeMap<(ThreadKey, i64), i64>>::new(), BTreeMap::new());
     let mut ready_in_all = 0;
     ctx.each_row(ready_wait::Table, |row| {
         add(&mut members, processes.pool(ctx, row.get(ready_wait::THREAD)), 1);
@@ -202,10 +200,10 @@ fn of_one_thread(
         }
     })?;
     ctx.each_row(ran_instead::Table, |row| {
-        let [key, ns] = row.all([ran_instead::THREAD, ran_instead::READY_NS]);
+        let (key, ns) = row.all((ran_instead::THREAD, ran_instead::READY_NS));
         let Some(ran_instead) = row
             .get(ran_instead::RAN_INSTEAD)
-            .filter(|ran_instead| *ran_instead > 0 && *ran_instead != thread && key == thread)
+            .filter(|ran_instead| *ran_instead > ThreadKey::IDLE && *ran_instead != thread && key == thread)
         else {
             return;
         };
@@ -242,8 +240,8 @@ fn of_one_thread(
     // Off the path, the threads that it waits for were not done either: the same share of this time counts as of all its waiting.
     let mut decides = queued_behind;
     ctx.each_row(critical_by_thread::Table, |row| {
-        let [key, on_path, ready] =
-            row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::READY_NS]);
+        let (key, on_path, ready) =
+            row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::READY_NS));
         if key == thread && on_path as f64 >= ctx.threshold(&MIN_PATH) * ctx.span().len().0 as f64 {
             let on_path = ready as f64 / ready_in_all.max(1) as f64;
             decides = queued_behind.min((at_equal as f64 * on_path.min(1.0)).round() as i64);
@@ -330,10 +328,10 @@ const MIN_SERVED: f64 = 0.25;
 const MIN_REQUESTS: i64 = 20;
 
 /// The threads that other programs wait for.
-fn servers(ctx: &RuleContext<'_>, processes: &Processes) -> Result<BTreeSet<i64>, EngineError> {
+fn servers(ctx: &RuleContext<'_>, processes: &Processes) -> Result<BTreeSet<ThreadKey>, EngineError> {
     let (mut servers, least) = (BTreeSet::new(), (MIN_SERVED * ctx.span().len().0 as f64) as i64);
     ctx.each_row(waits::Table, |row| {
-        let (thread, waker) = (row.get(waits::THREAD), row.get(waits::WAKER).filter(|waker| *waker > 0));
+        let (thread, waker) = (row.get(waits::THREAD), row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE));
         let often = row.get(waits::WAITS) >= MIN_REQUESTS;
         let long = often && row.get(waits::BLOCKED_NS) >= least && !ctx.is_kernel_thread(thread);
         servers.extend(waker.filter(|waker| long && !processes.are_one(*waker, thread)));
@@ -342,10 +340,16 @@ fn servers(ctx: &RuleContext<'_>, processes: &Processes) -> Result<BTreeSet<i64>
 }
 
 /// For how long a thread was blocked until a thread of each pool woke it.
-fn waited_for(ctx: &RuleContext<'_>, processes: &Processes, thread: i64) -> Result<BTreeMap<Pool, i64>, EngineError> {
+fn waited_for(
+    ctx: &RuleContext<'_>,
+    processes: &Processes,
+    thread: ThreadKey,
+) -> Result<BTreeMap<Pool, i64>, EngineError> {
     let mut waited = BTreeMap::new();
     ctx.each_row(waits::Table, |row| {
-        if let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0 && row.get(waits::THREAD) == thread) {
+        if let Some(waker) =
+            row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE && row.get(waits::THREAD) == thread)
+        {
             add(&mut waited, processes.pool(ctx, waker), row.get(waits::BLOCKED_NS));
         }
     })?;
@@ -357,7 +361,7 @@ const MIN_EQUAL: f64 = 0.5;
 
 /// What the work of all processes of a program leaves of the CPUs' time, if several do equal work, as the workers of a pool do: the program ends
 /// when all of them have done it. `None`: no other process does as much.
-fn rest_of_equals(ctx: &RuleContext<'_>, processes: &Processes, thread: i64) -> Result<Option<i64>, EngineError> {
+fn rest_of_equals(ctx: &RuleContext<'_>, processes: &Processes, thread: ThreadKey) -> Result<Option<i64>, EngineError> {
     let programs = Programs::new(ctx)?;
     let (program, own) = (programs.of(ctx, thread), processes.process(thread));
     let mut running = BTreeMap::new();
@@ -375,7 +379,7 @@ fn rest_of_equals(ctx: &RuleContext<'_>, processes: &Processes, thread: i64) -> 
 
 /// The additional upper bound of a higher priority: the thread gets the faster cores, and the threads that it wakes get its own CPU, of
 /// which they get less while they share it with waiting threads.
-fn additional_bound(ctx: &RuleContext<'_>, processes: &Processes, thread: i64) -> Result<i64, EngineError> {
+fn additional_bound(ctx: &RuleContext<'_>, processes: &Processes, thread: ThreadKey) -> Result<i64, EngineError> {
     let (speeds, mut most) = (Speeds::new(ctx)?, 0_i64);
     ctx.each_row(slower_cores::Table, |row| {
         if row.get(slower_cores::THREAD) == thread {

@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, frequency_residency, thread_by_frequency};
 use model::words::ms;
-use model::{CpuId, Fix};
+use model::{CpuId, Fix, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -73,11 +73,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ));
     }
     let share = ctx.threshold(&NOMINAL_SHARE).min(1.0);
-    let mut ran: BTreeMap<i64, Ran> = BTreeMap::new();
+    let mut ran: BTreeMap<ThreadKey, Ran> = BTreeMap::new();
     let busy = ctx.threshold(&MIN_BUSY) * ctx.span().len().0 as f64;
     ctx.each_row(thread_by_frequency::Table, |row| {
-        let [thread, tid, ns] =
-            row.all([thread_by_frequency::THREAD, thread_by_frequency::TID, thread_by_frequency::RUNNING_NS]);
+        let (thread, tid, ns) =
+            row.all((thread_by_frequency::THREAD, thread_by_frequency::TID, thread_by_frequency::RUNNING_NS));
         let sums = ran.entry(thread).or_default();
         (sums.tid, sums.all) = (tid, sums.all.saturating_add(ns));
         let Some((khz, highest)) =

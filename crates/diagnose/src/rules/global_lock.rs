@@ -8,9 +8,9 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::{Member, Pool, Sharing, TURNS_RANGE};
 use crate::unmarked::interpreter_lock;
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, pools};
 use model::words::{grouped, ms, percent, plural};
+use model::{Fix, ThreadKey};
 use std::collections::BTreeSet;
 
 pub(super) const RULE: Rule = Rule {
@@ -50,7 +50,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (processes, least) = (Processes::new(ctx)?, ctx.share_ns(&MIN_SHARE).max(1));
     // What an interpreter's threads wait for is known more exactly than who takes turns.
     let mut found = interpreter_lock::find(ctx, &processes, least)?;
-    let waiting: BTreeSet<i64> = found.iter().flat_map(|finding| &finding.threads).map(|claim| claim.thread).collect();
+    let waiting: BTreeSet<ThreadKey> =
+        found.iter().flat_map(|finding| &finding.threads).map(|claim| claim.thread).collect();
     for pool in Pool::all(ctx, &processes)? {
         let is_of_one = |member: &&Member| processes.are_one(member.thread, pool.members[0].thread);
         let taking: Vec<_> = pool.working().filter(is_of_one).collect();

@@ -8,7 +8,7 @@ use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
 use model::tables::{self, priority_residency, run_lengths, slower_cores, thread_by_core_type};
 use model::words::ms;
-use model::{CoreType, Fix};
+use model::{CoreType, Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -68,8 +68,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let own = worst.get(&first).map_or(i64::MAX, |(best, _)| *best);
     let mut lower = BTreeMap::new();
     ctx.each_row(thread_by_core_type::Table, |row| {
-        let [thread, tid, running] =
-            row.all([thread_by_core_type::THREAD, thread_by_core_type::TID, thread_by_core_type::RUNNING_NS]);
+        let (thread, tid, running) =
+            row.all((thread_by_core_type::THREAD, thread_by_core_type::TID, thread_by_core_type::RUNNING_NS));
         let is_lower = worst.get(&thread).is_some_and(|(_, worst)| *worst > own);
         if is_lower && ["performance", "middle"].contains(&row.get(thread_by_core_type::CORE_TYPE)) {
             add(&mut lower, (thread, tid), running);
@@ -100,8 +100,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 /// The best and worst priority (the lowest and highest number) at which each thread ran, where recorded.
-fn best_and_worst(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, (i64, i64)>, EngineError> {
-    let mut prios: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+fn best_and_worst(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, (i64, i64)>, EngineError> {
+    let mut prios: BTreeMap<ThreadKey, (i64, i64)> = BTreeMap::new();
     ctx.each_row(priority_residency::Table, |row| {
         if let (Some(prio), true) = (row.get(priority_residency::PRIO), row.get(priority_residency::RUNNING_NS) > 0) {
             let range = prios.entry(row.get(priority_residency::THREAD)).or_insert((prio, prio));
@@ -112,7 +112,7 @@ fn best_and_worst(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, (i64, i64)>, En
 }
 
 /// The share of each thread's running time on slower cores that is in runs that began with a wakeup.
-fn woken(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, f64>, EngineError> {
+fn woken(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, f64>, EngineError> {
     let (mut fastest, mut ran, mut after_wake) = (0, BTreeMap::new(), BTreeMap::new());
     ctx.each_row(thread_by_core_type::Table, |row| fastest = row.get(thread_by_core_type::CORE_CLASS).max(fastest))?;
     ctx.each_row(run_lengths::Table, |row| {
@@ -121,7 +121,7 @@ fn woken(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, f64>, EngineError> {
             add(&mut after_wake, row.get(run_lengths::THREAD), row.get(run_lengths::AFTER_WAKE_NS.or_zero()));
         }
     })?;
-    let part = |(thread, all): (i64, i64)| {
+    let part = |(thread, all): (ThreadKey, i64)| {
         let woken = after_wake.get(&thread).copied().unwrap_or(0);
         (thread, woken as f64 / all.max(1) as f64)
     };

@@ -56,14 +56,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let least = ctx.share_ns(&MIN_SHARE).max(1);
     ctx.each_row(ready_wait::Table, |row| {
-        let [thread, tid, running, same, other, not_recorded] = row.all([
+        let (thread, tid, running, same, other, not_recorded) = row.all((
             ready_wait::THREAD,
             ready_wait::TID,
             ready_wait::RUNNING_NS,
             ready_wait::FREE_SAME_TYPE_NS.or_zero(),
             ready_wait::FREE_OTHER_TYPE_NS.or_zero(),
             ready_wait::PERMISSION_UNKNOWN_NS.or_zero(),
-        ]);
+        ));
         let outside_ns = outside.get(&thread).copied().unwrap_or(0);
         let ns = same.saturating_add(other).saturating_sub(not_recorded).max(0);
         if outside_ns > 0 && outside_ns as f64 >= ctx.threshold(&OUTSIDE_SHARE) * running as f64 && ns >= least {

@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, cpus, critical_by_thread, interrupts, ready_wait};
 use model::words::{ms, percent, plain, plural, short};
-use model::{Column, CpuId, Fix, Row};
+use model::{Column, CpuId, Fix, Row, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -53,7 +53,7 @@ struct Taken {
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
-    let (mut taken, mut has_data) = (BTreeMap::<(i64, i64), Taken>::new(), false);
+    let (mut taken, mut has_data) = (BTreeMap::<(ThreadKey, i64), Taken>::new(), false);
     ctx.each_row(interrupts::Table, |row| {
         has_data = true;
         if matches!(row.get(interrupts::KIND), "device" | "ipi") {
@@ -90,8 +90,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let share = ctx.threshold(&MIN_PATH_SHARE) * ctx.span().len().0.max(1) as f64;
     let (mut claims, mut best) = (Vec::new(), None::<MostAffected>);
     ctx.each_row(critical_by_thread::Table, |row| {
-        let [thread, tid, path] =
-            row.all([critical_by_thread::THREAD, critical_by_thread::TID.or_zero(), critical_by_thread::PATH_NS]);
+        let (thread, tid, path) =
+            row.all((critical_by_thread::THREAD, critical_by_thread::TID.or_zero(), critical_by_thread::PATH_NS));
         let of_thread = taken.range((thread, i64::MIN)..=(thread, i64::MAX));
         let Some(((_, cpu), sums)) = of_thread.max_by_key(|(_, sums)| sums.time).filter(|_| path as f64 >= share)
         else {
@@ -128,7 +128,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 
 /// The thread with the largest saving, and the CPU on which it was interrupted most.
 struct MostAffected {
-    thread: i64,
+    thread: ThreadKey,
     cpu: i64,
     path: i64,
     on_path: i64,
@@ -145,7 +145,7 @@ const ON_PATH: [Column<critical_by_thread::Table, i64>; 5] = [
 ];
 
 /// The thread and the CPU of a row whose interrupt another CPU could handle.
-fn movable(row: &Row<'_, interrupts::Table>) -> Option<(i64, i64)> {
+fn movable(row: &Row<'_, interrupts::Table>) -> Option<(ThreadKey, i64)> {
     let movable = match row.get(interrupts::KIND) {
         "device" => true,
         "softirq" => DEVICE_SOFTIRQS.contains(&row.get(interrupts::NUMBER.or_zero())),

@@ -7,9 +7,9 @@ use crate::pools::{Pool, Processes};
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, critical_by_thread, ready_wait, waits};
 use model::words::{ms, percent, plural, time};
+use model::{Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -80,16 +80,17 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::MissingData("the source has no wakeups, so it is unknown when waits ended".to_owned()));
     }
     let processes = Processes::new(ctx)?;
-    let (mut waits, mut evidence) = (BTreeMap::<i64, Waits>::new(), EvidenceRows::default());
+    let (mut waits, mut evidence) = (BTreeMap::<ThreadKey, Waits>::new(), EvidenceRows::default());
     let [mut any, mut has_states] = [false; 2];
     ctx.each_row(waits::Table, |row| {
         any = true;
         has_states |= !row.get(waits::STATE_LETTER.or_empty()).is_empty();
-        let [thread, tid, count, blocked] = row.all([waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS]);
+        let (thread, tid, count, blocked) = row.all((waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS));
         // If the waker is not marked as an interrupt, it is the thread that was interrupted: one of the same process only by chance.
         let another = |waker| processes.are_recorded() && !processes.are_one(thread, waker);
-        let device =
-            row.get(waits::WAKER).is_some_and(|waker| waker == 0 || ctx.is_per_cpu_kthread(waker) || another(waker));
+        let device = row
+            .get(waits::WAKER)
+            .is_some_and(|waker| waker == ThreadKey::IDLE || ctx.is_per_cpu_kthread(waker) || another(waker));
         let reason = row.get(waits::REASON.or_empty());
         let (read, sync) = (READS.contains(&reason), SYNCS.contains(&reason));
         if row.get(waits::STATE_LETTER.or_empty()) != "D"
@@ -191,7 +192,7 @@ struct Pooled {
     waits: Waits,
     /// Their running time on the path.
     running: i64,
-    tids: BTreeMap<i64, i64>,
+    tids: BTreeMap<ThreadKey, i64>,
 }
 
 /// The pools in which several threads wait for a device on the critical path: one at a time, as the path is in one place. A runtime that
@@ -199,7 +200,7 @@ struct Pooled {
 fn pooled(
     ctx: &RuleContext<'_>,
     processes: &Processes,
-    waits: &BTreeMap<i64, Waits>,
+    waits: &BTreeMap<ThreadKey, Waits>,
 ) -> Result<Vec<Pooled>, EngineError> {
     let (mut pools, mut blocked) = (BTreeMap::<Pool, Pooled>::new(), BTreeMap::<Pool, i64>::new());
     ctx.each_row(critical_by_thread::Table, |row| {

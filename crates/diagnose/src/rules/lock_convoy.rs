@@ -9,9 +9,9 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::TURNS_RANGE;
 use crate::unmarked::{lock_calls, process_lock};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, parallel_regions, pools, ready_wait, run_lengths, waits};
 use model::words::{ms, plural};
+use model::{Fix, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -188,15 +188,15 @@ const MAX_MESSAGES: Threshold = Threshold {
 #[derive(Default)]
 struct Queue {
     /// By thread key: TID, number of waits, time waited.
-    by_thread: BTreeMap<i64, (i64, i64, i64)>,
+    by_thread: BTreeMap<ThreadKey, (i64, i64, i64)>,
     /// Waiting threads and wakers: a thread that always keeps the lock never waits for it.
-    members: BTreeSet<i64>,
+    members: BTreeSet<ThreadKey>,
     /// For how long the wakers had waited themselves.
     queued: i64,
     /// Waits that were ended together with others.
     together: i64,
     /// Waits by waker, if it ran meanwhile as a lock holder does.
-    held_by: BTreeMap<i64, i64>,
+    held_by: BTreeMap<ThreadKey, i64>,
     /// Runs after a wakeup, and those of them that were short.
     runs: i64,
     short: i64,
@@ -210,7 +210,7 @@ struct Queue {
     /// Waits for each other in other system calls: for messages.
     messages: i64,
     /// Waits by waiting thread and waker.
-    by_pair: BTreeMap<[i64; 2], i64>,
+    by_pair: BTreeMap<[ThreadKey; 2], i64>,
     /// For how long the wakers ran during the waits.
     ran_meanwhile: i64,
     evidence: EvidenceRows,
@@ -256,7 +256,7 @@ impl Queue {
 
     /// Whether one thread hands out the work, or does it, or they send each other messages.
     fn has_centre(&self, ctx: &RuleContext<'_>) -> bool {
-        let with = |member: &i64| {
+        let with = |member: &ThreadKey| {
             let pairs = self.by_pair.iter().filter(|(pair, _)| pair.contains(member));
             pairs.fold(0_i64, |sum, (_, waits)| sum.saturating_add(*waits))
         };
@@ -291,7 +291,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut queues: BTreeMap<Pool, Queue> = BTreeMap::new();
     ctx.each_row(waits::Table, |row| {
         let thread = row.get(waits::THREAD);
-        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0) else { return };
+        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE) else { return };
         let pool = processes.pool(ctx, thread);
         let reason = Some(row.get(waits::REASON.or_empty())).filter(|reason| !reason.is_empty());
         if processes.pool(ctx, waker) != pool || ctx.is_per_cpu_kthread(thread) {
@@ -334,14 +334,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         );
     })?;
     ctx.each_row(ready_wait::Table, |row| {
-        let [thread, running] = row.all([ready_wait::THREAD, ready_wait::RUNNING_NS]);
+        let (thread, running) = row.all((ready_wait::THREAD, ready_wait::RUNNING_NS));
         if let Some(queue) = queues.get_mut(&processes.pool(ctx, thread)) {
             queue.running = queue.running.saturating_add(running);
             queue.most_running = queue.most_running.max(running);
         }
     })?;
     ctx.each_row(run_lengths::Table, |row| {
-        let [thread, runs] = row.all([run_lengths::THREAD, run_lengths::AFTER_WAKE.or_zero()]);
+        let (thread, runs) = row.all((run_lengths::THREAD, run_lengths::AFTER_WAKE.or_zero()));
         if let (Some(queue), Some(to)) = (queues.get_mut(&processes.pool(ctx, thread)), row.get(run_lengths::TO_NS)) {
             queue.runs = queue.runs.saturating_add(runs);
             queue.short += if to as f64 <= ctx.threshold(&SHORT_RUN_NS) { runs } else { 0 };
@@ -415,7 +415,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cp
     let ran = queue.serial_ns(whole_time).min(queue.with_idle);
     let spread = ran - ran / parallel;
     let switching = |waits: i64| (waits as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
-    let claim = |(thread, (tid, waits, blocked)): (&i64, &(i64, i64, i64))| {
+    let claim = |(thread, (tid, waits, blocked)): (&ThreadKey, &(i64, i64, i64))| {
         ctx.claim(*thread, *tid, spread.max(switching(*waits)).min(*blocked))
     };
     let claims: Vec<_> = queue.by_thread.iter().map(claim).collect();

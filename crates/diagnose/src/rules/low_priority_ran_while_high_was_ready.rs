@@ -9,7 +9,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, priority_residency, ran_instead, ready_wait, waits};
 use model::words::{ms, plural};
-use model::{Fix, Policy};
+use model::{Fix, Policy, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -46,7 +46,7 @@ pub(super) const RULE: Rule = Rule {
 const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 /// The time behind each thread of lower priority, by its key and TID.
-type Lower = BTreeMap<(i64, i64), i64>;
+type Lower = BTreeMap<(ThreadKey, i64), i64>;
 
 /// The sums of a thread that waited.
 #[derive(Default)]
@@ -70,14 +70,16 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (processes, mut needed) = (Processes::new(ctx)?, BTreeMap::new());
     ctx.each_row(waits::Table, |row| {
         let thread = row.get(waits::THREAD);
-        if let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0 && processes.are_one(thread, *waker)) {
+        if let Some(waker) =
+            row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE && processes.are_one(thread, *waker))
+        {
             add(&mut needed, waker, row.get(waits::BLOCKED_NS));
         }
     })?;
     let (mut waited, mut lower, mut evidence) =
-        (BTreeMap::<i64, Waited>::new(), BTreeMap::<i64, Lower>::new(), EvidenceRows::default());
+        (BTreeMap::<ThreadKey, Waited>::new(), BTreeMap::<ThreadKey, Lower>::new(), EvidenceRows::default());
     ctx.each_row(ran_instead::Table, |row| {
-        let [thread, tid, ns] = row.all([ran_instead::THREAD, ran_instead::TID, ran_instead::READY_NS]);
+        let (thread, tid, ns) = row.all((ran_instead::THREAD, ran_instead::TID, ran_instead::READY_NS));
         let (ran_instead, own) = (row.get(ran_instead::RAN_INSTEAD), worst.get(&thread).copied().flatten());
         // Users do not set the priority of kernel threads, which run before programs and behind them as the kernel needs.
         if ctx.is_kernel_thread(thread) || ran_instead.is_some_and(|of| ctx.is_kernel_thread(of)) {
@@ -86,7 +88,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let sums = waited.entry(thread).or_default();
         sums.tid = tid;
         match (ran_instead, row.get(ran_instead::RAN_INSTEAD_PRIO), own) {
-            (Some(0), ..) => {}
+            (Some(ThreadKey::IDLE), ..) => {}
             _ if row.get(ran_instead::QUEUED_BEHIND) == "throttled" => {}
             (Some(ran_instead), ..)
                 if processes.are_one(thread, ran_instead)
@@ -151,9 +153,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 
 /// What the critical path gains without the threads of lower priority: the ready time of the delayed threads on it, up to the CPU time that
 /// those of lower priority took, on CPUs that work in parallel.
-fn path_gain(ctx: &RuleContext<'_>, claims: &[Claim], lower: &BTreeMap<i64, Lower>) -> Result<i64, EngineError> {
-    let delayed: BTreeSet<i64> = claims.iter().map(|claim| claim.thread).collect();
-    let lower: BTreeSet<i64> = lower
+fn path_gain(ctx: &RuleContext<'_>, claims: &[Claim], lower: &BTreeMap<ThreadKey, Lower>) -> Result<i64, EngineError> {
+    let delayed: BTreeSet<ThreadKey> = claims.iter().map(|claim| claim.thread).collect();
+    let lower: BTreeSet<ThreadKey> = lower
         .iter()
         .filter(|(thread, _)| delayed.contains(thread))
         .flat_map(|(_, by)| by.keys().map(|(key, _)| *key))
@@ -173,8 +175,8 @@ fn path_gain(ctx: &RuleContext<'_>, claims: &[Claim], lower: &BTreeMap<i64, Lowe
 }
 
 /// The worst priority (the highest number) at which each thread was ready or ran; `None` if part of it is not recorded.
-fn worst_priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Option<i64>>, EngineError> {
-    let mut worst: BTreeMap<i64, Option<i64>> = BTreeMap::new();
+fn worst_priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Option<i64>>, EngineError> {
+    let mut worst: BTreeMap<ThreadKey, Option<i64>> = BTreeMap::new();
     ctx.each_row(priority_residency::Table, |row| {
         if row.get(priority_residency::READY_NS) > 0 {
             let prio = row.get(priority_residency::PRIO);

@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, migrations, ready_wait, thread_by_core_type};
 use model::words::{ms, plural};
-use model::{CoreType, Fix};
+use model::{CoreType, Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -56,8 +56,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (mut claims, mut evidence, mut moves) = (Vec::new(), EvidenceRows::default(), BTreeMap::new());
     let least = ctx.share_ns(&MIN_SHARE).max(1);
     ctx.each_row(migrations::Table, |row| {
-        let [thread, tid, faster, slower] =
-            row.all([migrations::THREAD, migrations::TID, migrations::TO_FASTER, migrations::TO_SLOWER]);
+        let (thread, tid, faster, slower) =
+            row.all((migrations::THREAD, migrations::TID, migrations::TO_FASTER, migrations::TO_SLOWER));
         let count = faster.saturating_add(slower);
         let ran = running.get(&thread).copied().unwrap_or(0);
         let lost = (count as f64 * ctx.threshold(&MOVE_NS)) as i64;
@@ -94,7 +94,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 /// Efficient if the thread ran there for longer than on all faster cores, else performance.
-fn preferred_type(ctx: &RuleContext<'_>, thread: i64) -> Result<CoreType, EngineError> {
+fn preferred_type(ctx: &RuleContext<'_>, thread: ThreadKey) -> Result<CoreType, EngineError> {
     let (mut slow, mut fast) = (0_i64, 0_i64);
     ctx.each_row(thread_by_core_type::Table, |row| {
         if row.get(thread_by_core_type::THREAD) == thread {

@@ -7,9 +7,9 @@ use crate::pools::{Pool, Processes};
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, priority_residency, ran_instead, ready_wait, thread_scheduling};
 use model::words::{ms, percent};
+use model::{Fix, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -77,7 +77,7 @@ type Side = (Pool, i64);
 #[derive(Default)]
 struct Shared {
     /// Ready time of the side with the better nice value, by its thread and the thread that ran instead.
-    ready: BTreeMap<(i64, i64), i64>,
+    ready: BTreeMap<(ThreadKey, ThreadKey), i64>,
     /// Ready time of the other side while the better one ran.
     other_ready: i64,
 }
@@ -91,7 +91,7 @@ struct Unfair {
     /// By how much it ran too long, ns.
     excess: i64,
     /// As in [`Shared`].
-    ready: BTreeMap<(i64, i64), i64>,
+    ready: BTreeMap<(ThreadKey, ThreadKey), i64>,
     /// Whether the side with the better nice value belongs to the recorded process.
     is_own: bool,
 }
@@ -114,12 +114,12 @@ struct Found {
     /// The rows of other processes, and those of the recorded process, as the side with the better nice value.
     evidence: [EvidenceRows; 2],
     /// TIDs by thread key.
-    tids: BTreeMap<i64, i64>,
+    tids: BTreeMap<ThreadKey, i64>,
 }
 
 /// The pairs of threads, better nice value first, that share a CPU contrary to their nice values. Another policy of a thread does not
 /// fix that.
-pub(super) fn pairs(ctx: &RuleContext<'_>) -> Result<BTreeSet<(i64, i64)>, EngineError> {
+pub(super) fn pairs(ctx: &RuleContext<'_>) -> Result<BTreeSet<(ThreadKey, ThreadKey)>, EngineError> {
     let ctx = ctx.with_rule(&RULE);
     let found = found(&ctx, &priorities(&ctx)?)?;
     Ok(found.pairs.into_iter().flat_map(|unfair| unfair.ready.into_keys()).collect())
@@ -151,9 +151,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 
 /// Facts about all threads.
 struct AllThreads {
-    tids: BTreeMap<i64, i64>,
+    tids: BTreeMap<ThreadKey, i64>,
     /// Control groups by thread key.
-    cgroups: BTreeMap<i64, String>,
+    cgroups: BTreeMap<ThreadKey, String>,
     cpus: i64,
     processes: Processes,
 }
@@ -175,12 +175,12 @@ fn finding(
             add(&mut lower, *low, excess);
         }
     }
-    let claimed = |sums: &BTreeMap<i64, i64>| -> Vec<Claim> {
+    let claimed = |sums: &BTreeMap<ThreadKey, i64>| -> Vec<Claim> {
         sums.iter().map(|(key, ns)| ctx.claim(*key, set.tids.get(key).copied().unwrap_or(0), *ns)).collect()
     };
     let (claims, competitors) = (claimed(&lost), claimed(&lower));
-    let cgroup = |thread: &i64| set.cgroups.get(thread).filter(|path| !path.is_empty());
-    let are_apart = |(high, low): &(i64, i64)| cgroup(high).zip(cgroup(low)).is_some_and(|(a, b)| a != b);
+    let cgroup = |thread: &ThreadKey| set.cgroups.get(thread).filter(|path| !path.is_empty());
+    let are_apart = |(high, low): &(ThreadKey, ThreadKey)| cgroup(high).zip(cgroup(low)).is_some_and(|(a, b)| a != b);
     let by_session = autogroup(ctx) == Some(true) && !worst.ready.keys().any(are_apart);
     let (grouped, why) = match by_session {
         true => (Fix::Autogroup { on: false }, "; autogroup is on"),
@@ -240,25 +240,26 @@ fn finding(
 const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 /// Finds the sides that share CPUs contrary to their nice values, and the rows that show it.
-fn found(ctx: &RuleContext<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, EngineError> {
+fn found(ctx: &RuleContext<'_>, prios: &BTreeMap<ThreadKey, i64>) -> Result<Found, EngineError> {
     let processes = Processes::new(ctx)?;
-    let side = |thread: i64| -> Option<Side> {
+    let side = |thread: ThreadKey| -> Option<Side> {
         let prio = prios.get(&thread).copied().filter(|prio| (100..140).contains(prio))?;
         Some((processes.pool(ctx, thread), prio))
     };
     let busy = busy(ctx, side)?;
-    let busy = |thread: i64| side(thread).filter(|side| busy.contains(side));
+    let busy = |thread: ThreadKey| side(thread).filter(|side| busy.contains(side));
     let (mut shared, mut evidence) = (BTreeMap::<(Side, Side), Shared>::new(), <[EvidenceRows; 2]>::default());
     let mut tids = BTreeMap::new();
     let is_own = |side: &Side| side.0.0.is_some() && side.0.0 == processes.focus();
     ctx.each_row(ran_instead::Table, |row| {
-        let [thread, tid, ran_instead_tid, ns] = row.all([
+        let (thread, tid, ran_instead_tid, ns) = row.all((
             ran_instead::THREAD,
             ran_instead::TID,
             ran_instead::RAN_INSTEAD_TID.or_zero(),
             ran_instead::READY_NS,
-        ]);
-        let Some(ran_instead) = row.get(ran_instead::RAN_INSTEAD).filter(|ran_instead| *ran_instead > 0) else {
+        ));
+        let Some(ran_instead) = row.get(ran_instead::RAN_INSTEAD).filter(|ran_instead| *ran_instead > ThreadKey::IDLE)
+        else {
             return;
         };
         let (Some(own), Some(other)) = (busy(thread), busy(ran_instead)) else { return };
@@ -284,8 +285,8 @@ fn found(ctx: &RuleContext<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, Eng
 const OTHER_PRIORITIES: i64 = 20;
 
 /// The priority of each thread that ran at one for nearly all of its time.
-fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
-    let mut ran: BTreeMap<i64, Vec<(i64, Option<i64>)>> = BTreeMap::new();
+fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, i64>, EngineError> {
+    let mut ran: BTreeMap<ThreadKey, Vec<(i64, Option<i64>)>> = BTreeMap::new();
     ctx.each_row(priority_residency::Table, |row| {
         ran.entry(row.get(priority_residency::THREAD))
             .or_default()
@@ -300,10 +301,10 @@ fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> 
 }
 
 /// The sides that were mostly ready because they were switched out while runnable.
-fn busy(ctx: &RuleContext<'_>, side: impl Fn(i64) -> Option<Side>) -> Result<BTreeSet<Side>, EngineError> {
+fn busy(ctx: &RuleContext<'_>, side: impl Fn(ThreadKey) -> Option<Side>) -> Result<BTreeSet<Side>, EngineError> {
     let (mut waited, least) = (BTreeMap::<Side, [i64; 2]>::new(), ctx.threshold(&MIN_PREEMPTED));
     ctx.each_row(ready_wait::Table, |row| {
-        let [thread, ready] = row.all([ready_wait::THREAD, ready_wait::READY_NS.or_zero()]);
+        let (thread, ready) = row.all((ready_wait::THREAD, ready_wait::READY_NS.or_zero()));
         let left = row.all(LEFT_RUNNABLE).iter().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
         if let Some(sums) = side(thread).map(|side| waited.entry(side).or_default()) {
             *sums = [sums[0].saturating_add(ready), sums[1].saturating_add(left)];

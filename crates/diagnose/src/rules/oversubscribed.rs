@@ -8,10 +8,9 @@ use crate::pools::Processes;
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
-use model::pool_name;
 use model::tables::{self, cpus, ready_wait, waits};
 use model::words::{grouped, ms, plural};
-use model::{Fix, Threads};
+use model::{Fix, ThreadKey, Threads, pool_name};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -51,11 +50,11 @@ struct Pool {
     runnable: i64,
     running: i64,
     /// By thread, waits that another thread of the pool ended.
-    waits: BTreeMap<i64, i64>,
+    waits: BTreeMap<ThreadKey, i64>,
     /// By thread, the part of `waits` that ended together with others, as at a barrier.
-    together: BTreeMap<i64, i64>,
+    together: BTreeMap<ThreadKey, i64>,
     /// Keys and TIDs.
-    members: Vec<(i64, i64)>,
+    members: Vec<(ThreadKey, i64)>,
     evidence: EvidenceRows,
 }
 impl Pool {
@@ -74,14 +73,14 @@ impl Pool {
 
     /// All waits of common steps. At a barrier that sleeps on a condition variable, threads also queue for its lock.
     fn waits(&self) -> i64 {
-        let sum = |sums: &BTreeMap<i64, i64>| sums.values().fold(0_i64, |sum, waits| sum.saturating_add(*waits));
+        let sum = |sums: &BTreeMap<ThreadKey, i64>| sums.values().fold(0_i64, |sum, waits| sum.saturating_add(*waits));
         let (all, together) = (sum(&self.waits), sum(&self.together));
         if together > all / STEPS { all } else { together }
     }
 
     /// The waits of one thread.
-    fn waits_of(&self, thread: i64) -> i64 {
-        let own = |waits: &BTreeMap<i64, i64>| waits.get(&thread).copied().unwrap_or(0);
+    fn waits_of(&self, thread: ThreadKey) -> i64 {
+        let own = |waits: &BTreeMap<ThreadKey, i64>| waits.get(&thread).copied().unwrap_or(0);
         let together = self.together.values().fold(0_i64, |sum, waits| sum.saturating_add(*waits));
         if self.waits() > together { own(&self.waits) } else { own(&self.together) }
     }
@@ -107,14 +106,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ));
     }
     let mut pools: BTreeMap<String, Pool> = BTreeMap::new();
-    let pool_of = |thread: i64| pool_name(&ctx.name(thread)).to_owned();
+    let pool_of = |thread: ThreadKey| pool_name(&ctx.name(thread)).to_owned();
     ctx.each_row(ready_wait::Table, |row| {
-        let [thread, tid, running, waited] = row.all([
+        let (thread, tid, running, waited) = row.all((
             ready_wait::THREAD,
             ready_wait::TID,
             ready_wait::RUNNING_NS,
             ready_wait::NO_CPU_FREE_NS.or_zero(),
-        ]);
+        ));
         let runnable = running.saturating_add(waited);
         let pool = pools.entry(pool_of(thread)).or_default();
         pool.runnable = pool.runnable.saturating_add(runnable);
@@ -137,8 +136,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let processes = Processes::new(ctx)?;
     ctx.each_row(waits::Table, |row| {
-        let [thread, waits, together] = row.all([waits::THREAD, waits::WAITS, waits::WOKEN_TOGETHER.or_zero()]);
-        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0 && processes.are_one(*waker, thread)) else {
+        let (thread, waits, together) = row.all((waits::THREAD, waits::WAITS, waits::WOKEN_TOGETHER.or_zero()));
+        let Some(waker) =
+            row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE && processes.are_one(*waker, thread))
+        else {
             return;
         };
         let name = pool_of(thread);
@@ -177,7 +178,7 @@ fn finding(
     preempted: &Preempted,
     sampled: Option<i64>,
 ) -> Finding {
-    let own = |thread: &i64| {
+    let own = |thread: &ThreadKey| {
         let waits = pool.avoided(pool.waits_of(*thread), cpus);
         cost(ctx, preempted.count(*thread).saturating_add(waits))
     };

@@ -39,7 +39,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     ctx.each_row(ready_wait::Table, |row| {
         let Some(ns) = row.get(ready_wait::FREE_PARKED_NS) else { return };
         has_data = true;
-        let [thread, tid] = row.all([ready_wait::THREAD, ready_wait::TID]);
+        let (thread, tid) = row.all((ready_wait::THREAD, ready_wait::TID));
         // A per-CPU kernel thread waits for its CPU in any case.
         if ns >= least && !ctx.is_per_cpu_kthread(thread) {
             claims.push(ctx.claim(thread, tid, ns));

@@ -10,7 +10,7 @@ use crate::unmarked::interpreter_lock;
 use engine::EngineError;
 use model::tables::{self, periods, ran_instead};
 use model::words::{grouped, ms, percent, plural, time};
-use model::{Fix, Policy, Threads};
+use model::{Fix, Policy, ThreadKey, Threads};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -119,9 +119,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if !ctx.summary().ready_known {
         return Ok(RuleOutcome::MissingData("the source has no wakeups, so periods are unknown".to_owned()));
     }
-    let (mut threads, mut evidence) = (BTreeMap::<i64, Periods>::new(), BTreeMap::<i64, EvidenceRows>::new());
+    let (mut threads, mut evidence) =
+        (BTreeMap::<ThreadKey, Periods>::new(), BTreeMap::<ThreadKey, EvidenceRows>::new());
     ctx.each_row(periods::Table, |row| {
-        let [thread, late, ready] = row.all([periods::THREAD, periods::LATE_NS, periods::READY_NS]);
+        let (thread, late, ready) = row.all((periods::THREAD, periods::LATE_NS, periods::READY_NS));
         if ctx.is_kernel_thread(thread) {
             return;
         }
@@ -152,13 +153,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (prios, real_time) = (priorities::longest(ctx)?, priorities::real_time(ctx)?);
     // A thread that was given a lower priority may wait.
     threads.retain(|thread, _| ctx.is_objective(*thread) || prios.get(thread).is_none_or(|prio| *prio <= NICE_0));
-    let mut queued = BTreeMap::<i64, Queued>::new();
+    let mut queued = BTreeMap::<ThreadKey, Queued>::new();
     ctx.each_row(ran_instead::Table, |row| {
-        let [thread, ns] = row.all([ran_instead::THREAD, ran_instead::READY_NS]);
+        let (thread, ns) = row.all((ran_instead::THREAD, ran_instead::READY_NS));
         let Some(own) = threads.get(&thread) else { return };
         let queued = queued.entry(thread).or_default();
         queued.ready = queued.ready.saturating_add(ns);
-        let Some(other) = row.get(ran_instead::RAN_INSTEAD).filter(|other| *other > 0) else { return };
+        let Some(other) = row.get(ran_instead::RAN_INSTEAD).filter(|other| *other > ThreadKey::IDLE) else { return };
         let prio = row.get(ran_instead::RAN_INSTEAD_PRIO);
         // A thread that hardly works only looks whether there is work, so its own process does not wait for it.
         let polls = (own.running as f64) < ctx.threshold(&MIN_WORK) * own.period as f64;

@@ -10,7 +10,7 @@ use crate::speeds::Speeds;
 use engine::EngineError;
 use model::tables::{self, ready_wait, slower_cores, thread_by_cpu};
 use model::words::ms;
-use model::{CpuId, Fix};
+use model::{CpuId, Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -44,14 +44,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let least = ctx.share_ns(&MIN_SHARE).max(1);
     let (speeds, mut slow) = (Speeds::new(ctx)?, BTreeMap::new());
     ctx.each_row(slower_cores::Table, |row| {
-        let [thread, ns] = row.all([slower_cores::THREAD, slower_cores::FASTER_NOT_ALLOWED_NS]);
+        let (thread, ns) = row.all((slower_cores::THREAD, slower_cores::FASTER_NOT_ALLOWED_NS));
         let costed = row.get(slower_cores::NOT_ALLOWED_COST_NS).map(|cost| (cost, ns));
         slow.insert(thread, Saving::of(ctx, &speeds, thread, [ns, 0], costed));
     })?;
     ctx.each_row(ready_wait::Table, |row| {
         let Some(ns) = row.get(ready_wait::FREE_NOT_ALLOWED_NS) else { return };
         has_data = true;
-        let [thread, tid] = row.all([ready_wait::THREAD, ready_wait::TID]);
+        let (thread, tid) = row.all((ready_wait::THREAD, ready_wait::TID));
         if ns >= least && !ctx.is_per_cpu_kthread(thread) {
             let best = slow.get(&thread).map_or(0, |saving| saving.best);
             waited.insert(thread, ns);
@@ -70,7 +70,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if claims.is_empty() {
         return Ok(RuleOutcome::Findings(Vec::new()));
     }
-    let mut cpus: BTreeMap<i64, Vec<CpuId>> = claims.iter().map(|c| (c.thread, Vec::new())).collect();
+    let mut cpus: BTreeMap<ThreadKey, Vec<CpuId>> = claims.iter().map(|c| (c.thread, Vec::new())).collect();
     ctx.each_row(thread_by_cpu::Table, |row| {
         if let (Some(cpus), Ok(cpu)) =
             (cpus.get_mut(&row.get(thread_by_cpu::THREAD)), u32::try_from(row.get(thread_by_cpu::CPU)))

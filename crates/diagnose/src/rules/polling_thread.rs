@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, periods, wakers};
 use model::words::{grouped, ms, plural, time};
-use model::{Fix, Ns};
+use model::{Fix, Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -76,7 +76,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let lost = LostIdleness::new(ctx, Cause::Thread, false)?;
     let least = ctx.share_ns(&MIN_LOST);
-    let mut periodic = BTreeMap::<i64, Periods>::new();
+    let mut periodic = BTreeMap::<ThreadKey, Periods>::new();
     ctx.each_row(periods::Table, |row| {
         let thread = row.get(periods::THREAD);
         if ctx.is_kernel_thread(thread) || lost.by_thread.get(&thread).is_none_or(|of| of.ns < least) {
@@ -88,13 +88,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         sums.length = sums.length.saturating_add(length);
         sums.running = sums.running.saturating_add(running);
     })?;
-    let mut woke = BTreeMap::<i64, i64>::new();
+    let mut woke = BTreeMap::<ThreadKey, i64>::new();
     ctx.each_row(wakers::Table, |row| {
         if let Some(waker) = row.get(wakers::WAKER).filter(|waker| periodic.contains_key(waker)) {
             add(&mut woke, waker, row.get(wakers::WAKINGS));
         }
     })?;
-    let finds_nothing = |thread: i64, of: &mut Periods| {
+    let finds_nothing = |thread: ThreadKey, of: &mut Periods| {
         let wakes = woke.get(&thread).copied().unwrap_or(0) as f64;
         of.count as f64 >= ctx.threshold(&MIN_PERIODS)
             && of.running as f64 <= ctx.threshold(&SHORT_RUN_NS) * of.count as f64
@@ -107,7 +107,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         .filter(|(thread, _)| periodic.contains_key(*thread))
         .map(|(key, of)| (*key, *of))
         .collect();
-    let Some((thread, most)) = threads.iter().max_by_key(|(thread, of)| (of.ns, -thread)).copied() else {
+    let Some((thread, most)) = threads.iter().max_by_key(|(thread, of)| (of.ns, std::cmp::Reverse(*thread))).copied()
+    else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
     let Some(of) = periodic.get(&thread) else { return Ok(RuleOutcome::Findings(Vec::new())) };

@@ -51,7 +51,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut by_name = BTreeMap::<String, Group>::new();
     let (most, least) = (ctx.threshold(&MAX_PER_SECOND), ctx.share_ns(&MIN_SHARE).max(1));
     ctx.each_row(ready_wait::Table, |row| {
-        let [thread, tid, running] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS]);
+        let (thread, tid, running) = row.all((ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS));
         let Some(count) = preempted.counts.get(&thread).copied() else { return };
         // This rate is normal.
         if count as f64 <= most * running as f64 / 1e9 {

@@ -11,7 +11,7 @@ use crate::unmarked::interpreter_lock;
 use engine::EngineError;
 use model::tables::{self, periods, priority_inheritance, priority_residency, ready_wait, waits};
 use model::words::ms;
-use model::{Fix, Threads};
+use model::{Fix, ThreadKey, Threads};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -66,7 +66,7 @@ const MIN_OF_RESPONSE: Threshold = Threshold {
 const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 /// The sum of the response times of each periodic thread.
-fn responses(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
+fn responses(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, i64>, EngineError> {
     let mut responses = BTreeMap::new();
     ctx.each_row(periods::Table, |row| add(&mut responses, row.get(periods::THREAD), row.get(periods::RESPONSE_NS)))?;
     Ok(responses)
@@ -86,13 +86,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     // For how long the waker lacked a CPU: by thread; by both, with what the waker ran.
     let (mut waited, mut waker_ready, mut evidence) = (BTreeMap::new(), BTreeMap::new(), EvidenceRows::default());
     ctx.each_row(waits::Table, |row| {
-        let [thread, tid, ns, ran] = row.all([
+        let (thread, tid, ns, ran) = row.all((
             waits::THREAD,
             waits::TID,
             waits::WAKER_PREEMPTED_NS.or_zero(),
             waits::WAKER_RUNNING_NS.or_zero(),
-        ]);
-        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0) else { return };
+        ));
+        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE) else { return };
         // Kernel threads wait for work and are not delayed by the thread that brings it: kworkers in a state of their own, I.
         let of_kernel = ctx.is_per_cpu_kthread(thread) || ctx.name(thread).starts_with("irq/");
         let idles = of_kernel || row.get(waits::STATE_LETTER.or_empty()) == "I";
@@ -126,7 +126,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     waker_ready.retain(|_, [ns, _]| *ns > 0);
     ctx.each_row(priority_inheritance::Table, |row| {
-        let [holder, ready] = row.all([priority_inheritance::THREAD, priority_inheritance::READY_NS]);
+        let (holder, ready) = row.all((priority_inheritance::THREAD, priority_inheritance::READY_NS));
         let donor = row.get(priority_inheritance::DONOR);
         if waker_ready.keys().any(|(thread, waker)| *waker == holder && donor.is_none_or(|donor| donor == *thread)) {
             evidence.push(
@@ -143,7 +143,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         }
     })?;
     let (least, responses) = (ctx.share_ns(&MIN_SHARE).max(1), responses(ctx)?);
-    let of_response = |thread: &i64| {
+    let of_response = |thread: &ThreadKey| {
         let response = responses.get(thread).map(|ns| (*ns as f64 * ctx.threshold(&MIN_OF_RESPONSE)) as i64);
         response.unwrap_or(i64::MAX).max(1)
     };
@@ -155,13 +155,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let ran = *ran as f64 / ran.saturating_add(*ns).max(1) as f64;
         add(&mut left, *thread, (*ns as f64 * remaining_share(own.1, low.0, ran)).round() as i64);
     }
-    let saved = |thread: &i64, ns: i64| ns.saturating_sub(left.get(thread).copied().unwrap_or(0));
+    let saved = |thread: &ThreadKey, ns: i64| ns.saturating_sub(left.get(thread).copied().unwrap_or(0));
     let claims: Vec<_> = waited.iter().map(|((key, tid), ns)| ctx.claim(*key, *tid, saved(key, *ns))).collect();
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
     let low = waker_ready.iter().filter(|((thread, _), _)| *thread == most.thread).max_by_key(|(_, [ns, _])| *ns);
-    let holder = low.map_or(0, |((_, waker), _)| *waker);
+    let holder = low.map_or(ThreadKey::IDLE, |((_, waker), _)| *waker);
     let low = ctx.name(holder);
     let own = waited.iter().filter(|((thread, _), _)| *thread == most.thread).map(|(_, own)| *own);
     let longest = own.max().unwrap_or_default();
@@ -225,9 +225,9 @@ fn of_interpreter(
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
-    let mut holders = BTreeMap::<i64, (i64, i64, i64)>::new();
+    let mut holders = BTreeMap::<ThreadKey, (i64, ThreadKey, i64)>::new();
     ctx.each_row(ready_wait::Table, |row| {
-        let [holder, running] = row.all([ready_wait::THREAD, ready_wait::RUNNING_NS]);
+        let (holder, running) = row.all((ready_wait::THREAD, ready_wait::RUNNING_NS));
         let ready = row.get(ready_wait::READY_NS.or_zero());
         for thread in waiting.keys().filter(|thread| processes.are_one(**thread, holder) && **thread != holder) {
             let lower = priorities.get(&holder).zip(priorities.get(thread)).is_some_and(|(low, own)| low.0 > own.1);
@@ -247,9 +247,9 @@ fn of_interpreter(
 
 /// The waits of a thread for a holder, and for how long at most that one was ready and ran meanwhile.
 struct Inversion {
-    thread: i64,
+    thread: ThreadKey,
     tid: i64,
-    holder: i64,
+    holder: ThreadKey,
     ready_ns: i64,
     ran_ns: i64,
 }
@@ -274,11 +274,11 @@ const NICE: std::ops::Range<i64> = 100..140;
 
 /// The priorities that locks lent to threads, by thread.
 #[derive(Default)]
-struct Inherited(BTreeMap<i64, Vec<Lent>>);
+struct Inherited(BTreeMap<ThreadKey, Vec<Lent>>);
 
 struct Lent {
     tid: i64,
-    donor: Option<i64>,
+    donor: Option<ThreadKey>,
     own: i64,
     prio: i64,
     /// For how long the thread was ready at a lent priority that has an effect.
@@ -293,12 +293,12 @@ impl Lent {
 
 impl Inherited {
     /// The priorities that `donor` lent to the holder of a lock, or may have lent.
-    fn from(&self, holder: i64, donor: i64) -> impl Iterator<Item = &Lent> {
+    fn from(&self, holder: ThreadKey, donor: ThreadKey) -> impl Iterator<Item = &Lent> {
         self.0.get(&holder).into_iter().flatten().filter(move |lent| lent.donor.is_none_or(|key| key == donor))
     }
 
     /// The own priority of a thread that was lent another.
-    fn own(&self, thread: i64) -> Option<i64> {
+    fn own(&self, thread: ThreadKey) -> Option<i64> {
         self.0.get(&thread).into_iter().flatten().map(|lent| lent.own).min()
     }
 }
@@ -320,7 +320,7 @@ fn inherited(ctx: &RuleContext<'_>) -> Result<Inherited, EngineError> {
 }
 
 /// The best and worst priority at which each thread ran or was ready for more than a moment.
-type Priorities = BTreeMap<i64, (i64, i64)>;
+type Priorities = BTreeMap<ThreadKey, (i64, i64)>;
 
 /// Priorities without those lent by locks; `None` if the source records none at all.
 fn priorities(ctx: &RuleContext<'_>, inherited: &Inherited) -> Result<Option<Priorities>, EngineError> {

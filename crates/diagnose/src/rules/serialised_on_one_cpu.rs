@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, cpus, ran_instead, ready_wait, thread_by_cpu};
 use model::words::ms;
-use model::{CpuId, Fix};
+use model::{CpuId, Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -57,12 +57,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (mut claims, mut evidence, mut upper, mut by_chance) = (Vec::new(), EvidenceRows::default(), 0, true);
     let (least, min_wait) = (ctx.share_ns(&MIN_SHARE).max(1), ctx.threshold(&MIN_WAIT_NS));
     ctx.each_row(ready_wait::Table, |row| {
-        let [thread, tid, free, not_recorded] = row.all([
+        let (thread, tid, free, not_recorded) = row.all((
             ready_wait::THREAD,
             ready_wait::TID,
             ready_wait::FREE_SAME_TYPE_NS.or_zero(),
             ready_wait::PERMISSION_UNKNOWN_NS.or_zero(),
-        ]);
+        ));
         if free >= least && free as f64 >= min_wait * row.get(ready_wait::READY_COUNT.or_zero()) as f64 {
             claims.push(ctx.claim(thread, tid, free.saturating_sub(not_recorded).max(0)));
             upper = free.max(upper);
@@ -85,9 +85,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     };
     let mut queued_behind = BTreeMap::new();
     ctx.each_row(ran_instead::Table, |row| {
-        if let (true, Some(ran_instead)) =
-            (row.get(ran_instead::THREAD) == most.thread, row.get(ran_instead::RAN_INSTEAD).filter(|key| *key > 0))
-        {
+        if let (true, Some(ran_instead)) = (
+            row.get(ran_instead::THREAD) == most.thread,
+            row.get(ran_instead::RAN_INSTEAD).filter(|key| *key > ThreadKey::IDLE),
+        ) {
             add(&mut queued_behind, ran_instead, row.get(ran_instead::READY_NS));
         }
     })?;
@@ -115,7 +116,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 /// All CPUs except the one on which the other thread ran most; none if no others are known.
-fn other_cpus(ctx: &RuleContext<'_>, other: Option<i64>) -> Result<Vec<CpuId>, EngineError> {
+fn other_cpus(ctx: &RuleContext<'_>, other: Option<ThreadKey>) -> Result<Vec<CpuId>, EngineError> {
     let (mut on, mut all) = (BTreeMap::new(), Vec::new());
     ctx.each_row(thread_by_cpu::Table, |row| {
         if Some(row.get(thread_by_cpu::THREAD)) == other {

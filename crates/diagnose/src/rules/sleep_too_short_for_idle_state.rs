@@ -10,7 +10,7 @@ use crate::timers::timed;
 use engine::EngineError;
 use model::tables::{self, ready_wait, waits};
 use model::words::{ms, plural, time};
-use model::{Fix, Ns};
+use model::{Fix, Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -80,16 +80,16 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ));
     }
     let (target_residency, break_even) = break_even(ctx)?;
-    let (mut sleeps, mut evidence) = (BTreeMap::<i64, Sleeps>::new(), EvidenceRows::default());
+    let (mut sleeps, mut evidence) = (BTreeMap::<ThreadKey, Sleeps>::new(), EvidenceRows::default());
     let least = ctx.threshold(&MIN_PER_SECOND) * ctx.span().len().0 as f64 / 1e9;
     let processes = Processes::new(ctx)?;
     let pools = timed(ctx, &processes)?;
     ctx.each_row(waits::Table, |row| {
-        let [thread, tid, waits, blocked] = row.all([waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS]);
+        let (thread, tid, waits, blocked) = row.all((waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS));
         let reason = row.get(waits::REASON.or_empty());
         // The recorded waker of a nanosleep is the thread that the timer interrupted.
         let timed = reason.ends_with("nanosleep");
-        let by_interrupt = reason.is_empty() && row.get(waits::WAKER) == Some(0);
+        let by_interrupt = reason.is_empty() && row.get(waits::WAKER) == Some(ThreadKey::IDLE);
         let inferred = reason.is_empty() && pools.contains(&processes.pool(ctx, thread));
         if !(timed || by_interrupt || inferred)
             || row.get(waits::STATE_LETTER.or_empty()) != "S"

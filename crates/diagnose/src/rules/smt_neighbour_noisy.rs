@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, priority_residency, smt_cores, smt_pairs, thread_by_cpu};
 use model::words::ms;
-use model::{CpuId, Fix};
+use model::{CpuId, Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -47,15 +47,15 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if prios.values().all(Option::is_none) {
         return Ok(RuleOutcome::MissingData("the source does not record priorities".to_owned()));
     }
-    let is_lower = |other: i64, thread: i64| {
+    let is_lower = |other: ThreadKey, thread: ThreadKey| {
         let priority = |thread| prios.get(&thread).copied().flatten();
         let gap = priority(other).zip(priority(thread)).map(|((best, _), (_, worst))| best.saturating_sub(worst));
         gap.is_some_and(|gap| gap as f64 >= ctx.threshold(&MIN_GAP))
     };
     let mut shared = BTreeMap::new();
     ctx.each_row(smt_pairs::Table, |row| {
-        let [thread, tid, other, ns] =
-            row.all([smt_pairs::THREAD, smt_pairs::TID, smt_pairs::SIBLING_THREAD, smt_pairs::OVERLAP_NS]);
+        let (thread, tid, other, ns) =
+            row.all((smt_pairs::THREAD, smt_pairs::TID, smt_pairs::SIBLING_THREAD, smt_pairs::OVERLAP_NS));
         if is_lower(other, thread) {
             add(&mut shared, (thread, tid), ns);
         }
@@ -76,13 +76,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let (mut by, mut evidence) = (BTreeMap::new(), EvidenceRows::default());
     ctx.each_row(smt_pairs::Table, |row| {
-        let [thread, tid, other, other_tid, ns] = row.all([
+        let (thread, tid, other, other_tid, ns) = row.all((
             smt_pairs::THREAD,
             smt_pairs::TID,
             smt_pairs::SIBLING_THREAD,
             smt_pairs::SIBLING_TID,
             smt_pairs::OVERLAP_NS,
-        ]);
+        ));
         if is_lower(other, thread) && shared.contains_key(&(thread, tid)) {
             add(&mut by, (other, other_tid), ns);
             evidence.push(ns, row, &[&smt_pairs::OVERLAP_NS]);
@@ -108,8 +108,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 /// The best and worst priority (the lowest and highest number) at which each thread ran; `None` if part of it is not recorded.
-fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Option<(i64, i64)>>, EngineError> {
-    let mut prios: BTreeMap<i64, Option<(i64, i64)>> = BTreeMap::new();
+fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Option<(i64, i64)>>, EngineError> {
+    let mut prios: BTreeMap<ThreadKey, Option<(i64, i64)>> = BTreeMap::new();
     ctx.each_row(priority_residency::Table, |row| {
         if row.get(priority_residency::RUNNING_NS) > 0 {
             let prio = row.get(priority_residency::PRIO);
@@ -121,7 +121,7 @@ fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Option<(i64, i64)>>
 }
 
 /// The CPUs of all cores except the one on which a thread ran most.
-fn cpus_of_other_cores(ctx: &RuleContext<'_>, thread: i64) -> Result<Vec<CpuId>, EngineError> {
+fn cpus_of_other_cores(ctx: &RuleContext<'_>, thread: ThreadKey) -> Result<Vec<CpuId>, EngineError> {
     let (mut core_of, mut core) = (BTreeMap::new(), None);
     ctx.each_row(smt_cores::Table, |row| {
         core = Some(row.get(smt_cores::FIRST_CPU));

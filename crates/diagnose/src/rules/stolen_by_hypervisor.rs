@@ -61,7 +61,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             .zip(row.get(threads::EXEC_NS))
             .map_or(0, |(on_cpu, charged)| on_cpu.saturating_sub(charged));
         if uncharged > 0 {
-            let [thread, tid] = row.all([threads::THREAD, threads::TID]);
+            let (thread, tid) = row.all((threads::THREAD, threads::TID));
             claims.push(ctx.claim(thread, tid, uncharged.min(all)));
             evidence.push(uncharged, row, &[&threads::EXEC_OF_NS, &threads::EXEC_NS]);
         }

@@ -42,7 +42,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     ctx.each_row(ready_wait::Table, |row| {
         let throttled = row.get(ready_wait::THROTTLED_NS);
         has_data |= throttled.is_some();
-        let [thread, tid, running] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS]);
+        let (thread, tid, running) = row.all((ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS));
         if let Some(ns) = throttled.filter(|ns| *ns > 0) {
             claims.push(ctx.claim(thread, tid, ns));
             evidence.push(ns, row, &[&ready_wait::THROTTLED_NS, &ready_wait::READY_NS, &ready_wait::RUNNING_NS]);

@@ -5,9 +5,9 @@ use crate::finding::Confidence;
 use crate::idleness::{BREAK_EVEN_NS, Cause, LostIdleness, MIN_LOST};
 use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, idle_residency};
 use model::words::{grouped, ms, plural, time};
+use model::{Fix, ThreadKey};
 
 pub(super) const RULE: Rule = Rule {
     id: "tick-divides-idle",
@@ -45,7 +45,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::MissingData("the source has no idle states, so what ended them is unknown".to_owned()));
     }
     let lost = LostIdleness::new(ctx, Cause::Tick, false)?;
-    let Some(of) = lost.by_thread.get(&0).copied().filter(|of| of.ns >= ctx.share_ns(&MIN_LOST)) else {
+    let Some(of) = lost.by_thread.get(&ThreadKey::IDLE).copied().filter(|of| of.ns >= ctx.share_ns(&MIN_LOST)) else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
     let title = format!(
@@ -58,7 +58,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     );
     let finding = lost.finding(
         ctx,
-        &[(0, of)],
+        &[(ThreadKey::IDLE, of)],
         |_| Fix::StopTick,
         |_| "Let the kernel stop the tick of idle CPUs".to_owned(),
         Confidence::Medium,

@@ -6,7 +6,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, interrupts, ready_wait};
 use model::words::{ms, plural, time};
-use model::{CpuId, Fix};
+use model::{CpuId, Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -71,7 +71,7 @@ struct Ticks {
 
 /// A thread that has a CPU to itself.
 struct Lone {
-    thread: i64,
+    thread: ThreadKey,
     tid: i64,
     cpu: i64,
     ticks: Ticks,
@@ -79,7 +79,7 @@ struct Lone {
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
-    let (mut by, mut tids) = (BTreeMap::<(i64, i64), Ticks>::new(), BTreeMap::new());
+    let (mut by, mut tids) = (BTreeMap::<(ThreadKey, i64), Ticks>::new(), BTreeMap::new());
     let (mut of_thread, mut of_cpu) = (BTreeMap::new(), BTreeMap::new());
     let mut has_timers = false;
     ctx.each_row(interrupts::Table, |row| {
@@ -87,8 +87,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         if !TICKS.contains(&row.get(interrupts::INTERRUPT)) {
             return;
         }
-        let [thread, cpu, count, ns] =
-            row.all([interrupts::THREAD, interrupts::CPU, interrupts::COUNT, interrupts::HANDLER_NS]);
+        let (thread, cpu, count, ns) =
+            row.all((interrupts::THREAD, interrupts::CPU, interrupts::COUNT, interrupts::HANDLER_NS));
         tids.insert(thread, row.get(interrupts::TID));
         by.insert((thread, cpu), Ticks { count, ns });
         add(&mut of_thread, thread, count);

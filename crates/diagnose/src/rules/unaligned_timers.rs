@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, periods};
 use model::words::{ms, plural, time};
-use model::{Fix, Ns};
+use model::{Fix, Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -75,7 +75,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::MissingData("the source has no wakeups, so periods are unknown".to_owned()));
     }
     let lost = LostIdleness::new(ctx, Cause::Thread, true)?;
-    let mut periodic = BTreeMap::<i64, Periods>::new();
+    let mut periodic = BTreeMap::<ThreadKey, Periods>::new();
     ctx.each_row(periods::Table, |row| {
         let thread = row.get(periods::THREAD);
         if ctx.is_kernel_thread(thread) {
@@ -95,14 +95,15 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
     let (first, shortest, least) = (*first, shortest.mean(), ctx.share_ns(&MIN_LOST));
-    let is_other = |thread: i64| thread != first && periodic.contains_key(&thread);
+    let is_other = |thread: ThreadKey| thread != first && periodic.contains_key(&thread);
     let threads: Vec<_> = lost
         .by_thread
         .iter()
         .filter(|(thread, lost)| lost.ns >= least && is_other(**thread))
         .map(|(thread, lost)| (*thread, *lost))
         .collect();
-    let Some((thread, most)) = threads.iter().max_by_key(|(thread, of)| (of.ns, -thread)).copied() else {
+    let Some((thread, most)) = threads.iter().max_by_key(|(thread, of)| (of.ns, std::cmp::Reverse(*thread))).copied()
+    else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
     let (counted_at, scope) = (lost.counted_at, lost.scope());

@@ -11,7 +11,7 @@ use crate::timers::timed;
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, run_lengths, thread_by_cpu, waits, wakers};
 use model::words::{grouped, ms, plural, time};
-use model::{Fix, pool_name};
+use model::{Fix, ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) static RULE: Rule = Rule {
@@ -75,7 +75,7 @@ const PIECES: u32 = 8;
 #[derive(Default)]
 struct Storm {
     /// TID and number of wakeups, by thread key.
-    woken: BTreeMap<i64, (i64, i64)>,
+    woken: BTreeMap<ThreadKey, (i64, i64)>,
     /// Wakeups by other pools.
     by_pool: BTreeMap<Pool, i64>,
     /// Wakeups that answer one by this pool, or are answered by one.
@@ -109,10 +109,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let herds = herds(ctx)?;
     let mut storms: BTreeMap<Pool, Storm> = BTreeMap::new();
     ctx.each_row(wakers::Table, |row| {
-        let [thread, tid, wakeups] = row.all([wakers::THREAD, wakers::TID, wakers::WAKINGS]);
+        let (thread, tid, wakeups) = row.all((wakers::THREAD, wakers::TID, wakers::WAKINGS));
         let pool = processes.pool(ctx, thread);
-        let is_own = |waker: &i64| processes.are_one(*waker, thread) || herds.contains(&pool.1);
-        let waker = row.get(wakers::WAKER).filter(|waker| *waker > 0 && is_own(waker));
+        let is_own = |waker: &ThreadKey| processes.are_one(*waker, thread) || herds.contains(&pool.1);
+        let waker = row.get(wakers::WAKER).filter(|waker| *waker > ThreadKey::IDLE && is_own(waker));
         if waker.is_none_or(|waker| ctx.is_per_cpu_kthread(waker)) || ctx.is_per_cpu_kthread(thread) {
             return;
         }
@@ -136,7 +136,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     storms.retain(|pool, _| !timed.contains(pool));
     let (mut runs, mut short) = (BTreeMap::new(), BTreeMap::new());
     ctx.each_row(run_lengths::Table, |row| {
-        let [thread, count] = row.all([run_lengths::THREAD, run_lengths::AFTER_WAKE.or_zero()]);
+        let (thread, count) = row.all((run_lengths::THREAD, run_lengths::AFTER_WAKE.or_zero()));
         let Some(to) = row.get(run_lengths::TO_NS) else { return };
         add(&mut runs, thread, count);
         if to as f64 <= ctx.threshold(&SHORT_RUN_NS) {
@@ -151,7 +151,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         if pool.0.is_none() && herds.contains(&pool.1) {
             storm.herd = Some(storm.woken.keys().filter_map(|thread| ran.get(thread)).sum());
         }
-        let sum = |sums: &BTreeMap<i64, i64>| storm.woken.keys().filter_map(|thread| sums.get(thread)).sum();
+        let sum = |sums: &BTreeMap<ThreadKey, i64>| storm.woken.keys().filter_map(|thread| sums.get(thread)).sum();
         (storm.runs, storm.short) = (sum(&runs), sum(&short));
         storm.has_process = processes.are_recorded();
     }
@@ -180,10 +180,10 @@ const MIN_HERD: usize = 8;
 /// The names of pools of which most wakeups wake many members together, as a connection wakes all processes that wait for the same socket.
 /// Who wakes them is another process, too.
 fn herds(ctx: &RuleContext<'_>) -> Result<BTreeSet<String>, EngineError> {
-    let mut pools = BTreeMap::<String, (BTreeSet<i64>, i64, i64)>::new();
+    let mut pools = BTreeMap::<String, (BTreeSet<ThreadKey>, i64, i64)>::new();
     ctx.each_row(waits::Table, |row| {
         let thread = row.get(waits::THREAD);
-        if ctx.is_kernel_thread(thread) || row.get(waits::WAKER).is_none_or(|waker| waker <= 0) {
+        if ctx.is_kernel_thread(thread) || row.get(waits::WAKER).is_none_or(|waker| waker <= ThreadKey::IDLE) {
             return;
         }
         let sums = pools.entry(pool_name(&ctx.name(thread)).to_owned()).or_default();
@@ -240,7 +240,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, storm: Storm, cpus: i64, path: Opt
     let cost = |wakeups: i64| (storm.unanswered(wakeups) as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
     let saved = |wakeups: i64| cost(wakeups) - cost(wakeups) / i64::from(PIECES);
     let sooner = |ns: i64| ns.min(waited.unwrap_or(ns));
-    let claim = |(thread, (tid, wakeups)): (&i64, &(i64, i64))| ctx.claim(*thread, *tid, sooner(saved(*wakeups)));
+    let claim = |(thread, (tid, wakeups)): (&ThreadKey, &(i64, i64))| ctx.claim(*thread, *tid, sooner(saved(*wakeups)));
     let claims: Vec<_> = storm.woken.iter().map(claim).collect();
     let name = &*ctx.name_of_all(storm.woken.keys().copied(), name);
     let change = Fix::Batch { threads: threads(&claims), pieces: PIECES };

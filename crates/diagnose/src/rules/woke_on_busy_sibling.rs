@@ -8,7 +8,7 @@ use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
 use model::tables::{self, placement, smt_cores};
 use model::words::ms;
-use model::{CpuId, Fix};
+use model::{CpuId, Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -47,7 +47,7 @@ struct SiblingLoss {
 
 impl SiblingLoss {
     /// By the thread's own bursts, if possible; else by the threshold `smt_gain`.
-    fn of(ctx: &RuleContext<'_>, speeds: &Speeds, thread: i64) -> Self {
+    fn of(ctx: &RuleContext<'_>, speeds: &Speeds, thread: ThreadKey) -> Self {
         match speeds.with_busy_sibling(thread) {
             Some(own) => Self { best: 1.0 - own.best, max: (1.0 - own.range[0]).max(MAX_LOSS), own: Some(own) },
             None => {
@@ -86,12 +86,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let least = ctx.share_ns(&MIN_SHARE).max(1);
     let speeds = Speeds::new(ctx)?;
     ctx.each_row(placement::Table, |row| {
-        let [thread, tid, known, possible] = row.all([
+        let (thread, tid, known, possible) = row.all((
             placement::THREAD,
             placement::TID,
             placement::WOKEN_SIBLING_LOWER_NS,
             placement::WOKEN_SIBLING_UPPER_NS,
-        ]);
+        ));
         if possible < least {
             return;
         }

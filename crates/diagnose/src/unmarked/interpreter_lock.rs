@@ -15,7 +15,7 @@ use crate::range::Range;
 use engine::EngineError;
 use model::tables::{pools, samples, waits};
 use model::words::{ms, percent, plural, time};
-use model::{Fix, Row, pool_name};
+use model::{Fix, Row, ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The mean of waits that end after the switch interval, ns: the timer is never early, and is late by the time to wake up.
@@ -37,8 +37,8 @@ const RANGE: Range = Range { low: 0.6, high: 1.7 };
 #[derive(Default)]
 struct Process {
     /// By thread: TID, number of waits, time waited.
-    waited: BTreeMap<i64, (i64, i64, i64)>,
-    running: BTreeMap<i64, i64>,
+    waited: BTreeMap<ThreadKey, (i64, i64, i64)>,
+    running: BTreeMap<ThreadKey, i64>,
     evidence: EvidenceRows,
 }
 
@@ -87,10 +87,13 @@ fn interpreted(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Option<BT
 
 /// The threads of which at least a quarter of the waits are for an interpreter's lock, with their TIDs and the time of these waits: the
 /// timer that ends them makes no periodic thread.
-pub(crate) fn waiting(ctx: &RuleContext<'_>, processes: &Processes) -> Result<BTreeMap<i64, (i64, i64)>, EngineError> {
-    let (mut of_lock, mut all) = (BTreeMap::<i64, (i64, i64, i64)>::new(), BTreeMap::new());
+pub(crate) fn waiting(
+    ctx: &RuleContext<'_>,
+    processes: &Processes,
+) -> Result<BTreeMap<ThreadKey, (i64, i64)>, EngineError> {
+    let (mut of_lock, mut all) = (BTreeMap::<ThreadKey, (i64, i64, i64)>::new(), BTreeMap::new());
     ctx.each_row(waits::Table, |row| {
-        let [thread, count, blocked] = row.all([waits::THREAD, waits::WAITS, waits::BLOCKED_NS]);
+        let (thread, count, blocked) = row.all((waits::THREAD, waits::WAITS, waits::BLOCKED_NS));
         add(&mut all, thread, count);
         if is_of_lock(row, count, blocked) {
             let sums = of_lock.entry(thread).or_default();
@@ -110,7 +113,7 @@ pub(crate) fn waiting(ctx: &RuleContext<'_>, processes: &Processes) -> Result<BT
 
 /// Whether the waits of a row last for the switch interval.
 fn is_of_lock(row: &Row<'_, waits::Table>, count: i64, blocked: i64) -> bool {
-    let by_timer = row.get(waits::WAKER) == Some(0) && row.get(waits::REASON.or_empty()) == "futex";
+    let by_timer = row.get(waits::WAKER) == Some(ThreadKey::IDLE) && row.get(waits::REASON.or_empty()) == "futex";
     by_timer && count > 0 && INTERVAL.contains(&(blocked / count))
 }
 
@@ -118,7 +121,7 @@ fn is_of_lock(row: &Row<'_, waits::Table>, count: i64, blocked: i64) -> bool {
 pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> Result<Vec<Finding>, EngineError> {
     let mut by_process = BTreeMap::<Option<i64>, Process>::new();
     ctx.each_row(waits::Table, |row| {
-        let [thread, tid, count, blocked] = row.all([waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS]);
+        let (thread, tid, count, blocked) = row.all((waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS));
         if is_of_lock(row, count, blocked) {
             let process = by_process.entry(processes.process(thread)).or_default();
             process.waited.insert(thread, (tid, count, blocked));
@@ -152,7 +155,7 @@ fn finding(ctx: &RuleContext<'_>, process: Process, cpus: i64) -> Finding {
     let claims: Vec<_> =
         process.waited.iter().map(|(thread, (tid, _, own))| ctx.claim(*thread, *tid, saved.min(*own))).collect();
     let most = process.running.iter().max_by_key(|(thread, ns)| (**ns, std::cmp::Reverse(**thread)));
-    let (first, ran) = most.map_or((0, 0), |(thread, ns)| (*thread, *ns));
+    let (first, ran) = most.map_or((ThreadKey::IDLE, 0), |(thread, ns)| (*thread, *ns));
     let names = threads(&claims);
     let name = pool_name(&names.name).to_owned();
     let count = plural(process.waited.len() as u64, "thread");

@@ -15,9 +15,9 @@ use crate::range::Range;
 use crate::regions::{PIECES, pieces};
 use crate::unmarked::spinning::is_waiting;
 use engine::EngineError;
-use model::Fix;
 use model::tables::{pools, samples, waits};
 use model::words::{ms, percent, plural};
+use model::{Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 /// With fewer waits, the other thread may wait for a result.
@@ -80,11 +80,11 @@ struct Waits {
 /// Returns a finding for each thread that others wait for at least `least` ns too long.
 pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, EngineError> {
     let processes = Processes::new(ctx)?;
-    let mut all = BTreeMap::<(i64, i64), Waits>::new();
+    let mut all = BTreeMap::<(ThreadKey, ThreadKey), Waits>::new();
     ctx.each_row(waits::Table, |row| {
         let (thread, Some(waker)) = (row.get(waits::THREAD), row.get(waits::WAKER)) else { return };
         let by_lock = matches!(row.get(waits::REASON.or_empty()), "" | "futex");
-        if waker > 0 && by_lock && processes.pool(ctx, thread) == processes.pool(ctx, waker) {
+        if waker > ThreadKey::IDLE && by_lock && processes.pool(ctx, thread) == processes.pool(ctx, waker) {
             let of = all.entry((thread, waker)).or_default();
             let [count, blocked, running] =
                 row.all([waits::WAITS, waits::BLOCKED_NS, waits::WAKER_RUNNING_NS.or_zero()]);
@@ -112,8 +112,8 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, En
     Ok(found.collect())
 }
 
-fn threads_of(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Thread>, EngineError> {
-    let mut threads = BTreeMap::<i64, Thread>::new();
+fn threads_of(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Thread>, EngineError> {
+    let mut threads = BTreeMap::<ThreadKey, Thread>::new();
     ctx.each_row(pools::Table, |row| {
         let of = threads.entry(row.get(pools::THREAD)).or_default();
         [of.tid, of.running, of.together, of.alone_idle] =
@@ -134,8 +134,8 @@ fn threads_of(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Thread>, EngineErro
 
 fn finding(
     ctx: &RuleContext<'_>,
-    (waiting, last): (i64, i64),
-    all: &BTreeMap<i64, Thread>,
+    (waiting, last): (ThreadKey, ThreadKey),
+    all: &BTreeMap<ThreadKey, Thread>,
     waits: Waits,
     least: i64,
 ) -> Option<Finding> {

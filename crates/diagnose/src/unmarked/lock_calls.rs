@@ -9,9 +9,9 @@ use crate::finding::{Confidence, Finding};
 use crate::pools::{Pool, Processes};
 use crate::range::Range;
 use engine::EngineError;
-use model::Fix;
 use model::tables::{pools, samples};
 use model::words::{ms, percent, plural, short};
+use model::{Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 /// Functions of glibc (nptl/lowlevellock.c) that wait for a lock, or wake the next thread that does.
@@ -33,7 +33,7 @@ struct Calls {
     within: i64,
     private: i64,
     /// By thread: TID, and running time.
-    threads: BTreeMap<i64, (i64, i64)>,
+    threads: BTreeMap<ThreadKey, (i64, i64)>,
     evidence: EvidenceRows,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, En
     let mut by_pool = BTreeMap::<Pool, Calls>::new();
     let mut within = BTreeMap::new();
     ctx.each_row(samples::Table, |row| {
-        let Some(thread) = row.get(samples::THREAD).filter(|thread| *thread > 0) else { return };
+        let Some(thread) = row.get(samples::THREAD).filter(|thread| *thread > ThreadKey::IDLE) else { return };
         let of = by_pool.entry(processes.pool(ctx, thread)).or_default();
         of.all = of.all.saturating_add(row.get(samples::SELF_SAMPLES));
         let (function, count) = (row.get(samples::FUNCTION.or_empty()), row.get(samples::TOTAL_SAMPLES));

@@ -10,9 +10,9 @@ use crate::finding::{Action, Confidence, Finding};
 use crate::pools::Processes;
 use crate::serial::SERIAL_RANGE;
 use engine::EngineError;
-use model::Fix;
 use model::tables::waits;
 use model::words::{ms, percent, plural, time};
+use model::{Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 /// The share of the analysed time for which the client waits for other processes.
@@ -34,7 +34,7 @@ struct Client {
     count: i64,
     blocked: i64,
     /// By the thread that ended the wait.
-    by: BTreeMap<i64, i64>,
+    by: BTreeMap<ThreadKey, i64>,
 }
 
 /// Returns the finding about the only client, if it waits for most of the time.
@@ -42,14 +42,17 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Optio
     if processes.focus().is_none() {
         return Ok(None);
     }
-    let (mut clients, mut evidence) = (BTreeMap::<i64, Client>::new(), BTreeMap::<i64, EvidenceRows>::new());
+    let (mut clients, mut evidence) =
+        (BTreeMap::<ThreadKey, Client>::new(), BTreeMap::<ThreadKey, EvidenceRows>::new());
     let mut of_device = 0_i64;
     ctx.each_row(waits::Table, |row| {
-        let [thread, tid, count, blocked] = row.all([waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS]);
+        let (thread, tid, count, blocked) = row.all((waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS));
         if row.get(waits::STATE_LETTER.or_empty()) == "D" && !ctx.is_kernel_thread(thread) {
             of_device = of_device.saturating_add(blocked);
         }
-        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0 && !ctx.is_kernel_thread(*waker)) else {
+        let Some(waker) =
+            row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE && !ctx.is_kernel_thread(*waker))
+        else {
             return;
         };
         let is_end = FOR_AN_END.contains(&row.get(waits::REASON.or_empty()));

@@ -11,7 +11,7 @@ use crate::range::Range;
 use engine::EngineError;
 use model::tables::{critical_path, ready_wait, waits};
 use model::words::{ms, percent, plural};
-use model::{Fix, pool_name};
+use model::{Fix, ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The share of the analysed time for which the path is queued behind threads of the other program.
@@ -31,9 +31,9 @@ const RANGE: Range = Range { low: 0.5, high: 1.45 };
 #[derive(Default)]
 struct Queued {
     /// By thread of the path, ns.
-    by_thread: BTreeMap<i64, i64>,
+    by_thread: BTreeMap<ThreadKey, i64>,
     /// By thread that ran instead, ns.
-    instead: BTreeMap<i64, i64>,
+    instead: BTreeMap<ThreadKey, i64>,
     evidence: EvidenceRows,
 }
 
@@ -52,14 +52,16 @@ pub(crate) fn find(
     let (mut queued, mut on_path, mut ready) = (BTreeMap::<_, Queued>::new(), BTreeMap::new(), 0_i64);
     let mut tids = BTreeMap::new();
     ctx.each_row(critical_path::Table, |row| {
-        let [thread, start, end] = row.all([critical_path::THREAD, critical_path::START_NS, critical_path::END_NS]);
+        let (thread, start, end) = row.all((critical_path::THREAD, critical_path::START_NS, critical_path::END_NS));
         let ns = end.saturating_sub(start);
         if row.get(critical_path::STATE) != "ready" {
             add(&mut on_path, thread, ns);
             return;
         }
         ready = ready.saturating_add(ns);
-        let Some(instead) = row.get(critical_path::QUEUED_BEHIND).filter(|instead| *instead > 0) else { return };
+        let Some(instead) = row.get(critical_path::QUEUED_BEHIND).filter(|instead| *instead > ThreadKey::IDLE) else {
+            return;
+        };
         let equal = prio.get(&instead).is_some_and(|other| row.get(critical_path::PRIO) == Some(*other));
         // Processes of one name are workers of one program: neither is more urgent.
         let alike = pool_name(&ctx.name(instead)) == pool_name(&ctx.name(thread));
@@ -77,22 +79,22 @@ pub(crate) fn find(
         return Ok(None);
     };
     let delayed: i64 = behind.by_thread.values().sum();
-    let is_of_pool = |thread: i64| pool_name(&ctx.name(thread)) == pool;
+    let is_of_pool = |thread: ThreadKey| pool_name(&ctx.name(thread)) == pool;
     let own: i64 = on_path.iter().filter(|(thread, _)| is_of_pool(**thread)).map(|(_, ns)| *ns).sum();
     // Shells and others that only start programs are queued for a moment.
-    let is_delayed = |thread: i64| behind.by_thread.get(&thread).is_some_and(|ns| 8 * ns >= delayed);
+    let is_delayed = |thread: ThreadKey| behind.by_thread.get(&thread).is_some_and(|ns| 8 * ns >= delayed);
     // A client or a server of the program does a part of its work.
     let mut waited = 0_i64;
     ctx.each_row(waits::Table, |row| {
-        let (thread, waker) = (row.get(waits::THREAD), row.get(waits::WAKER).filter(|waker| *waker > 0));
-        let is_between = |a: i64, b: i64| is_of_pool(a) && is_delayed(b);
+        let (thread, waker) = (row.get(waits::THREAD), row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE));
+        let is_between = |a: ThreadKey, b: ThreadKey| is_of_pool(a) && is_delayed(b);
         if waker.is_some_and(|waker| is_between(thread, waker) || is_between(waker, thread)) {
             waited = waited.saturating_add(row.get(waits::BLOCKED_NS));
         }
     })?;
     let (mut ran, mut members) = (0_i64, BTreeMap::new());
     ctx.each_row(ready_wait::Table, |row| {
-        let [thread, tid, running] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS]);
+        let (thread, tid, running) = row.all((ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS));
         if is_of_pool(thread) {
             ran = ran.saturating_add(running);
             members.insert(thread, tid);

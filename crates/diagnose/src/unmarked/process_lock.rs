@@ -16,7 +16,7 @@ use crate::serial::TURNS_RANGE;
 use engine::EngineError;
 use model::tables::{critical_by_thread, ready_wait, waits};
 use model::words::{ms, percent, plural};
-use model::{Fix, pool_name};
+use model::{Fix, ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// With fewer processes, a lock cannot be distinguished from a request and its answer.
@@ -38,9 +38,9 @@ const LOCKS: [&str; 8] =
 #[derive(Default)]
 struct Queue {
     /// By thread: TID and time waited.
-    waited: BTreeMap<i64, (i64, i64)>,
+    waited: BTreeMap<ThreadKey, (i64, i64)>,
     /// Waits in which a thread waits or wakes.
-    with: BTreeMap<i64, i64>,
+    with: BTreeMap<ThreadKey, i64>,
     members: BTreeSet<Option<i64>>,
     waits: i64,
     on_path: i64,
@@ -61,7 +61,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> 
     let mut queues = BTreeMap::<String, Queue>::new();
     ctx.each_row(waits::Table, |row| {
         let thread = row.get(waits::THREAD);
-        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0) else { return };
+        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE) else { return };
         let (pool, other) = (processes.pool(ctx, thread), processes.pool(ctx, waker));
         let is_lock = LOCKS.contains(&row.get(waits::REASON.or_empty()));
         if pool.1 != other.1 || pool.0 == other.0 || ctx.is_kernel_thread(thread) || !is_lock {
@@ -86,9 +86,9 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> 
     if queues.is_empty() {
         return Ok(Vec::new());
     }
-    let (mut path, mut lived) = (0_i64, BTreeMap::<i64, i64>::new());
+    let (mut path, mut lived) = (0_i64, BTreeMap::<ThreadKey, i64>::new());
     ctx.each_row(critical_by_thread::Table, |row| {
-        let [thread, ns] = row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS]);
+        let (thread, ns) = row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS));
         path = path.saturating_add(ns);
         if let Some(queue) = queues.get_mut(pool_name(&ctx.name(thread))) {
             queue.on_path = queue.on_path.saturating_add(ns);

@@ -9,7 +9,7 @@ use crate::unmarked::single_items;
 use engine::EngineError;
 use model::tables::{critical_by_thread, pools, waits, wakers};
 use model::words::{grouped, ms, percent, plural, time};
-use model::{Fix, pool_name};
+use model::{Fix, ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A pool of at least this many threads or processes that run for a short time each is one of jobs.
@@ -63,17 +63,18 @@ fn jobs(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
     by_pool.retain(|_, (jobs, running)| *jobs >= MIN_JOBS && *running <= MAX_JOB_NS * *jobs as i64);
     let Some((name, (count, running))) = by_pool.iter().max_by_key(|(_, (jobs, _))| *jobs) else { return Ok(None) };
     // The jobs, and those that start and await them.
-    let is_job = |thread: i64| pool_name(&ctx.name(thread)) == name;
+    let is_job = |thread: ThreadKey| pool_name(&ctx.name(thread)) == name;
     let mut around = BTreeSet::new();
     ctx.each_row(wakers::Table, |row| {
-        let (thread, waker) = (row.get(wakers::THREAD), row.get(wakers::WAKER).filter(|waker| *waker > 0));
+        let (thread, waker) =
+            (row.get(wakers::THREAD), row.get(wakers::WAKER).filter(|waker| *waker > ThreadKey::IDLE));
         if let Some(waker) = waker.filter(|waker| is_job(thread) || is_job(*waker)) {
             around.extend([thread, waker]);
         }
     })?;
     let (mut claims, mut on_path) = (Vec::new(), 0_i64);
     ctx.each_row(critical_by_thread::Table, |row| {
-        let [thread, ns] = row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS]);
+        let (thread, ns) = row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS));
         if around.contains(&thread) && !ctx.is_kernel_thread(thread) {
             on_path = on_path.saturating_add(ns);
             claims.push(ctx.claim(thread, row.get(critical_by_thread::TID.or_zero()), ns));
@@ -114,8 +115,8 @@ fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
     let (mut claims, mut evidence, mut names) = (Vec::new(), EvidenceRows::default(), BTreeSet::new());
     let span = ctx.span().len().0;
     ctx.each_row(critical_by_thread::Table, |row| {
-        let [thread, ns, times] =
-            row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::VISITS]);
+        let (thread, ns, times) =
+            row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::VISITS));
         // Threads that leave the path after a short time.
         if ns < span / 100 || ns > MAX_TURN_NS.saturating_mul(times) || ctx.is_kernel_thread(thread) {
             return;
@@ -142,7 +143,7 @@ fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
     if taking_part.len() < 2 {
         // Threads of one process also hand over at barriers and locks.
         let overhead = latency as f64 + kernel.unwrap_or(0.0) * running as f64;
-        let threads: BTreeSet<i64> = claims.iter().map(|claim| claim.thread).collect();
+        let threads: BTreeSet<ThreadKey> = claims.iter().map(|claim| claim.thread).collect();
         if overhead < MIN_OVERHEAD * on_path as f64 || !hand_over(ctx, &threads)? {
             return Ok(None);
         }
@@ -186,9 +187,9 @@ fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
 
 /// Whether threads of one process hand over pieces of work: most wakeups are between threads of different names, three or more wake each
 /// other only through one of them, or they wait for each other's messages. Those that queue for a lock do none of these.
-fn hand_over(ctx: &RuleContext<'_>, threads: &BTreeSet<i64>) -> Result<bool, EngineError> {
+fn hand_over(ctx: &RuleContext<'_>, threads: &BTreeSet<ThreadKey>) -> Result<bool, EngineError> {
     let (mut with, mut all, mut alike) = (BTreeMap::new(), 0_i64, 0_i64);
-    let pool = |thread: i64| pool_name(&ctx.name(thread)).to_owned();
+    let pool = |thread: ThreadKey| pool_name(&ctx.name(thread)).to_owned();
     ctx.each_row(wakers::Table, |row| {
         let (thread, waker, wakeups) = (row.get(wakers::THREAD), row.get(wakers::WAKER), row.get(wakers::WAKINGS));
         if let Some(waker) = waker.filter(|waker| threads.contains(waker) && threads.contains(&thread)) {

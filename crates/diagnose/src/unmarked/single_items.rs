@@ -10,9 +10,9 @@ use crate::finding::{Confidence, Finding};
 use crate::kernel::KernelTime;
 use crate::range::Range;
 use engine::EngineError;
-use model::Fix;
 use model::tables::{critical_by_thread, pools, wakers};
 use model::words::{ms, percent_of, plural, time};
+use model::{Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 /// The wakeups per second of one thread by the other, from which they cost more than most work.
@@ -48,12 +48,14 @@ pub(crate) fn find(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError
     if on_path.is_empty() {
         return Ok(None);
     }
-    let mut wakeups = BTreeMap::<(i64, i64), i64>::new();
+    let mut wakeups = BTreeMap::<(ThreadKey, ThreadKey), i64>::new();
     let (mut tids, mut evidence) = (BTreeMap::new(), EvidenceRows::default());
     ctx.each_row(wakers::Table, |row| {
         let (thread, waker, count) = (row.get(wakers::THREAD), row.get(wakers::WAKER), row.get(wakers::WAKINGS));
         // A kernel thread that is woken for each item does the work of a device.
-        let Some(waker) = waker.filter(|waker| *waker > 0 && !ctx.is_kernel_thread(thread)) else { return };
+        let Some(waker) = waker.filter(|waker| *waker > ThreadKey::IDLE && !ctx.is_kernel_thread(thread)) else {
+            return;
+        };
         add(&mut wakeups, (waker, thread), count);
         tids.insert(thread, row.get(wakers::TID));
         if on_path.contains_key(&waker) {
@@ -63,7 +65,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError
     let mut running = BTreeMap::new();
     ctx.each_row(pools::Table, |row| add(&mut running, row.get(pools::THREAD), row.get(pools::RUNNING_NS)))?;
     let least = (MIN_PER_SECOND * span as f64 / 1e9).max(1.0);
-    let is_for_each = |of: &((i64, i64), i64)| {
+    let is_for_each = |of: &((ThreadKey, ThreadKey), i64)| {
         let ((waker, woken), count) = *of;
         let back = wakeups.get(&(woken, waker)).copied().unwrap_or(0);
         on_path.contains_key(&waker)

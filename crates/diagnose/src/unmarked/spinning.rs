@@ -5,9 +5,9 @@ use crate::finding::{Confidence, Finding};
 use crate::pools::Programs;
 use crate::range::Range;
 use engine::EngineError;
-use model::Fix;
 use model::tables::{ready_wait, samples};
 use model::words::{ms, percent, plural};
+use model::{Fix, ThreadKey};
 use std::collections::BTreeMap;
 
 /// Libraries of run times in which threads do nothing but wait, by how their file names begin: of OpenMP, and what Open MPI and UCX poll for
@@ -50,10 +50,10 @@ const RANGE: Range = Range { low: 0.5, high: 1.45 };
 #[derive(Default)]
 struct Program {
     all: i64,
-    waiting: BTreeMap<i64, i64>,
+    waiting: BTreeMap<ThreadKey, i64>,
     running: i64,
     ready: i64,
-    tids: BTreeMap<i64, i64>,
+    tids: BTreeMap<ThreadKey, i64>,
     evidence: EvidenceRows,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<(Vec<Finding>, b
     let (mut by_program, mut yields) = (BTreeMap::<String, Program>::new(), BTreeMap::new());
     ctx.each_row(samples::Table, |row| {
         any = true;
-        let Some(thread) = row.get(samples::THREAD).filter(|thread| *thread > 0) else { return };
+        let Some(thread) = row.get(samples::THREAD).filter(|thread| *thread > ThreadKey::IDLE) else { return };
         let count = row.get(samples::SELF_SAMPLES);
         let program = by_program.entry(programs.of(ctx, thread)).or_default();
         program.all = program.all.saturating_add(count);

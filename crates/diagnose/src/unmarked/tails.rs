@@ -7,9 +7,9 @@ use crate::range::Range;
 use crate::regions::{PIECES, Source, by_name, pieces, workers};
 use crate::rule::{Threshold, Unit};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{parallel_regions, ready_wait};
 use model::words::{ms, percent, plain, plural, short};
+use model::{Fix, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whose tails to find.
@@ -52,7 +52,7 @@ struct Regions {
     best: i64,
     to: i64,
     /// By thread: what the regions lose in which it is last.
-    last: BTreeMap<i64, i64>,
+    last: BTreeMap<ThreadKey, i64>,
     evidence: EvidenceRows,
 }
 
@@ -113,9 +113,9 @@ fn finding(
 ) -> Result<Finding, EngineError> {
     let mut claims = workers(ctx, Source::Detected, (pid, name), sums.best)?;
     // The threads of a region may be processes.
-    let known: BTreeSet<i64> = claims.iter().map(|claim| claim.thread).collect();
+    let known: BTreeSet<ThreadKey> = claims.iter().map(|claim| claim.thread).collect();
     ctx.each_row(ready_wait::Table, |row| {
-        let [thread, tid] = row.all([ready_wait::THREAD, ready_wait::TID]);
+        let (thread, tid) = row.all((ready_wait::THREAD, ready_wait::TID));
         if sums.last.contains_key(&thread) && !known.contains(&thread) {
             claims.push(ctx.claim(thread, tid, sums.best));
         }

@@ -153,7 +153,7 @@ impl Last {
     fn new(session: &Session, span: Span) -> Result<Self, EngineError> {
         let mut focus = HashSet::new();
         if let Some(pid) = session.facts().focus.map(i64::from) {
-            session.each_thread(&mut |t| focus.extend(t.is_of(pid).then_some(ThreadKey(t.thread))))?;
+            session.each_thread(&mut |t| focus.extend(t.is_of(pid).then_some(t.thread)))?;
         }
         Ok(Self { focus, of_focus: LastRan::new(span), of_all: LastRan::new(span) })
     }

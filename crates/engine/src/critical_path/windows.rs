@@ -152,7 +152,7 @@ pub struct PathSums {
     /// The sums of all windows: rows of [`tables::CRITICAL_BY_THREAD`].
     pub by_thread: Table,
     /// The time of each thread on the path of each window, ns, by thread key.
-    pub windows: Vec<BTreeMap<i64, i64>>,
+    pub windows: Vec<BTreeMap<ThreadKey, i64>>,
 }
 
 impl Session {
@@ -161,10 +161,10 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn path_sums(&self, windows: &[PathWindow]) -> Result<PathSums, EngineError> {
-        let (mut sums, mut by_window) = (Sums::default(), vec![BTreeMap::<i64, i64>::new(); windows.len()]);
+        let (mut sums, mut by_window) = (Sums::default(), vec![BTreeMap::<ThreadKey, i64>::new(); windows.len()]);
         self.pieces_of_windows(windows, &mut |window, piece| {
             sums.push(piece);
-            *by_window[window].entry(piece.thread.0).or_default() += piece.span.len().0;
+            *by_window[window].entry(piece.thread).or_default() += piece.span.len().0;
             Ok(())
         })?;
         let mut by_thread = Table::new(&tables::CRITICAL_BY_THREAD);
@@ -269,7 +269,7 @@ impl Session {
         }
         self.each_thread(&mut |t| {
             let of = last.windows.iter().map(|w| w.2).find(|pid| t.is_of(i64::from(pid.0)));
-            last.threads.extend(of.map(|pid| (ThreadKey(t.thread), pid)));
+            last.threads.extend(of.map(|pid| (t.thread, pid)));
         })?;
         Ok(last)
     }

@@ -104,7 +104,7 @@ fn inferred(row: Row<'_, inferred_state::Table>) -> InferredStretch {
     InferredStretch {
         span: Span::new(Ns(row.get(START_NS)), Ns(row.get(END_NS))),
         cpu: cpu_id(row.get(CPU)),
-        thread: ThreadKey(row.get(THREAD)),
+        thread: row.get(THREAD),
         tid: tid_of(row.get(TID)),
         basis: Basis::ALL.into_iter().find(|b| row.get(BASIS) == b.as_str()).unwrap_or(Basis::Named),
     }
@@ -126,8 +126,8 @@ fn threads(folder: &Folder) -> Result<Threads, EngineError> {
             use model::tables::thread_by_cpu::{CPU, RUNNING_NS, THREAD};
             read(folder, &tables::THREAD_BY_CPU, |rows| {
                 let place = |row: &Vec<Value>| {
-                    let [thread, cpu, time] = Row::new(row).all([THREAD, CPU, RUNNING_NS]);
-                    Place { thread: ThreadKey(thread), cpu: cpu_id(cpu), time: Ns(time) }
+                    let (thread, cpu, time) = Row::new(row).all((THREAD, CPU, RUNNING_NS));
+                    Place { thread, cpu: cpu_id(cpu), time: Ns(time) }
                 };
                 let places: Vec<Place> = rows.iter().map(place).collect();
                 // If the receiver is gone, reading the other table failed; that error is reported there.
@@ -139,7 +139,7 @@ fn threads(folder: &Folder) -> Result<Threads, EngineError> {
         let read = read(folder, &tables::THREADS, |rows| {
             for row in rows {
                 let row = Row::new(row);
-                let key = ThreadKey(row.get(threads::THREAD));
+                let key = row.get(threads::THREAD);
                 let mut of_thread = Vec::new();
                 while let Some(place) = places.next_if(|p| p.thread == key) {
                     of_thread.push((place.cpu, place.time));
@@ -167,7 +167,7 @@ fn thread(row: &Row<'_, threads::Table>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTota
     });
     let placed: Ns = by_cpu.iter().map(|(_, time)| *time).sum();
     ThreadTotals {
-        thread: ThreadKey(row.get(THREAD)),
+        thread: row.get(THREAD),
         tid: tid_of(row.get(TID)),
         instance: u32::try_from(row.get(INSTANCE)).unwrap_or(0),
         pid: row.get(PID).and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid),

@@ -8,7 +8,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use model::tables::thread_state;
-use model::{CpuId, MadeFrom, TableDef};
+use model::{CpuId, MadeFrom, TableDef, ThreadKey};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -170,10 +170,10 @@ fn names_of(keys: &ArrayRef, names: &ThreadNames) -> Result<StringArray, ArrowEr
     let Some(keys) = keys.as_primitive_opt::<Int64Type>() else {
         return Err(ArrowError::SchemaError("a column of thread keys has no numbers".into()));
     };
-    let (mut places, mut texts) = (FxHashMap::<i64, u32>::default(), Vec::new());
-    let mut last = (0, None);
+    let (mut places, mut texts) = (FxHashMap::<ThreadKey, u32>::default(), Vec::new());
+    let mut last = (ThreadKey::IDLE, None);
     let place = |key: Option<i64>| {
-        let Some(key) = key else { return NULL };
+        let Some(key) = key.map(ThreadKey) else { return NULL };
         match last {
             (of, Some(place)) if of == key => return place,
             _ => {}

@@ -137,7 +137,7 @@ impl Session {
             let word = row.get(interval_sums::KIND);
             let Some(kind) = IntervalKind::ALL.into_iter().find(|kind| kind.word() == word) else { return };
             let source = match (row.get(interval_sums::THREAD), row.get(interval_sums::NAME)) {
-                (Some(thread), _) => FrameSource::Thread(kind, ThreadKey(thread)),
+                (Some(thread), _) => FrameSource::Thread(kind, thread),
                 (None, Some(name)) => FrameSource::Regions(row.get(interval_sums::PID), name.to_owned()),
                 // The row of those that are too many.
                 (None, None) => return,

@@ -58,7 +58,7 @@ impl Sums {
         let count = self.times.count();
         let quantile = |of: u64| self.times.quantile(of).unwrap_or_default();
         let thread = match series {
-            Some(Series::Thread(thread)) => Some(thread.0),
+            Some(Series::Thread(thread)) => Some(*thread),
             _ => None,
         };
         let (pid, name) = match series {

@@ -131,7 +131,7 @@ impl<'a> Interval<'a> {
         let [start, end, late, response] =
             row.all([period::START_NS, period::END_NS, period::LATE_NS, period::RESPONSE_NS]);
         let after = |ns: i64| Ns(start.saturating_add(ns));
-        let [thread, tid] = row.all([period::THREAD, period::TID]);
+        let (thread, tid) = row.all((period::THREAD, period::TID));
         let steady = row.get(period::STEADY);
         let states = row.all([period::RUNNING_NS, period::READY_NS, period::BLOCKED_NS, period::UNKNOWN_NS]);
         let (period, missed) = (Some(row.get(period::PERIOD_NS)), row.get(period::MISSED));
@@ -143,7 +143,7 @@ impl<'a> Interval<'a> {
     fn of_request(row: &'a [Value]) -> Self {
         let row = Row::<request::Table>::new(row);
         let [start, end, before] = row.all([request::START_NS, request::END_NS, request::BEFORE_NS]);
-        let [thread, tid] = row.all([request::THREAD, request::TID]);
+        let (thread, tid) = row.all((request::THREAD, request::TID));
         let (begun, steady) = (Ns(start.saturating_add(before)), row.get(request::STEADY));
         let states = row.all([request::RUNNING_NS, request::READY_NS, request::BLOCKED_NS, request::UNKNOWN_NS]);
         let times = Some(IntervalTimes { states, period: None, missed: 0 });
@@ -155,7 +155,7 @@ impl<'a> Interval<'a> {
         let row = Row::<region::Table>::new(row);
         let [start, end, first] = row.all([region::START_NS, region::END_NS, region::FIRST_ARRIVAL_NS]);
         Self {
-            thread: ThreadKey(row.get(region::LAST_THREAD)),
+            thread: row.get(region::LAST_THREAD),
             pid: row.get(region::PID),
             name: Some(row.get(region::NAME)),
             ..Self::of(Span { start: Ns(start), end: Ns(end) }, [Ns(first), Ns(end)])
@@ -167,8 +167,8 @@ impl<'a> Interval<'a> {
         Self { number: 0, span, split, done, thread, tid, pid, name, steady: 1.0, times: None }
     }
 
-    fn by(self, thread: i64, tid: i64, steady: f64) -> Self {
-        Self { thread: ThreadKey(thread), tid: Some(tid), steady, ..self }
+    fn by(self, thread: ThreadKey, tid: i64, steady: f64) -> Self {
+        Self { thread, tid: Some(tid), steady, ..self }
     }
 }
 
@@ -250,7 +250,7 @@ impl Session {
         let mut known = BTreeSet::<Box<str>>::new();
         self.intervals(*kind, |interval| {
             let selected = SelectedInterval { span: interval.span, thread: interval.thread };
-            let own = interval.name.or_else(|| thread_names.get(interval.thread.0)).unwrap_or_default();
+            let own = interval.name.or_else(|| thread_names.get(interval.thread)).unwrap_or_default();
             let number = interval.tid.or(interval.pid);
             let is_of = |name: &str| own == name || number.is_some_and(|number| name.parse() == Ok(number));
             if is_of(name) {

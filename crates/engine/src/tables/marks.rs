@@ -85,7 +85,7 @@ impl Session {
                 let row = Row::<mark_stretches::Table>::new(row);
                 if row.get(mark_stretches::ENDED) {
                     let pid = row.get(mark_stretches::PID).and_then(|p| i32::try_from(p).ok());
-                    let thread = row.get(mark_stretches::THREAD).map_or(ThreadKey::UNKNOWN, ThreadKey);
+                    let thread = row.get(mark_stretches::THREAD).unwrap_or(ThreadKey::UNKNOWN);
                     each(&TimedFrame {
                         pid: pid.map_or(Pid::UNKNOWN, Pid),
                         name: row.get(mark_stretches::NAME).map(Into::into),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The last name of each thread instance of a trace: 16 bytes per instance, and each distinct name once.
 pub struct ThreadNames {
     /// Keys in order, and the index of the text.
-    instances: Vec<(i64, u32)>,
+    instances: Vec<(ThreadKey, u32)>,
     texts: Vec<Arc<str>>,
 }
 
@@ -39,10 +39,10 @@ impl ThreadNames {
 
     /// Returns the name of a key, if known.
     #[must_use]
-    pub fn get(&self, key: i64) -> Option<&str> {
+    pub fn get(&self, key: ThreadKey) -> Option<&str> {
         let at = self.instances.binary_search_by_key(&key, |instance| instance.0).ok();
         let text = at.and_then(|at| self.texts.get(self.instances.get(at)?.1 as usize));
-        text.map(|text| &**text).or_else(|| (key == 0).then_some(IDLE))
+        text.map(|text| &**text).or_else(|| (key == ThreadKey::IDLE).then_some(IDLE))
     }
 
     /// Inserts names after the cells with thread keys; `cells` is the resulting row as [`tables::named`] declares it.
@@ -51,7 +51,7 @@ impl ThreadNames {
         for (cell, of_thread) in row.iter().zip(of_thread) {
             cells.push(cell.clone());
             if *of_thread {
-                cells.push(if let Value::Int(key) = cell { self.get(*key).into() } else { Value::Null });
+                cells.push(if let Value::Int(key) = cell { self.get(ThreadKey(*key)).into() } else { Value::Null });
             }
         }
     }
@@ -70,9 +70,7 @@ impl Session {
             Ok(())
         })?;
         let tid = |tid: i64| i32::try_from(tid).map_or(Tid::UNKNOWN, Tid);
-        Ok(ThreadGroups::new(
-            all.iter().map(|(key, of, process)| (ThreadKey(*key), tid(*of), names.get(*key), *process)),
-        ))
+        Ok(ThreadGroups::new(all.iter().map(|(key, of, process)| (*key, tid(*of), names.get(*key), *process))))
     }
 
     /// Returns the names of threads; reads them on first use.

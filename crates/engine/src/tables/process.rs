@@ -2,7 +2,7 @@
 
 use crate::{EngineError, Session, did_you_mean};
 use model::tables::{frames, threads};
-use model::{Row, TableDef, Value, tables};
+use model::{Row, TableDef, ThreadKey, Value, tables};
 use std::collections::{BTreeSet, HashSet};
 
 /// The columns that identify threads, processes, and the programs of frames, in any table.
@@ -11,7 +11,7 @@ const COLUMNS: [&str; 3] = [threads::THREAD.name(), threads::PID.name(), frames:
 /// Selects the rows of a table that belong to a process.
 pub(crate) struct OfProcess {
     /// The keys of its threads.
-    threads: HashSet<i64>,
+    threads: HashSet<ThreadKey>,
     /// Its PID; several if several processes have the name.
     pids: HashSet<i64>,
     /// Its name.
@@ -22,7 +22,7 @@ pub(crate) struct OfProcess {
 
 impl OfProcess {
     /// The keys of its threads, which decide in tables with a column `thread`.
-    pub(crate) fn threads(&self) -> &HashSet<i64> {
+    pub(crate) fn threads(&self) -> &HashSet<ThreadKey> {
         &self.threads
     }
 
@@ -30,7 +30,7 @@ impl OfProcess {
     pub(crate) fn has(&self, row: &[Value]) -> bool {
         let [thread, pid, application] = self.cols.map(|at| at.and_then(|at| row.get(at)));
         match (thread, pid, application) {
-            (Some(Value::Int(thread)), ..) => self.threads.contains(thread),
+            (Some(Value::Int(thread)), ..) => self.threads.contains(&ThreadKey(*thread)),
             (_, Some(Value::Int(pid)), _) => self.pids.contains(pid),
             (.., Some(Value::Text(application))) => *application == self.name,
             _ => false,
@@ -91,7 +91,7 @@ impl Session {
     pub(crate) fn each_thread(&self, each: &mut dyn FnMut(&Thread<'_>)) -> Result<(), EngineError> {
         self.rows_of(tables::THREADS.name, None, &mut |rows| {
             for row in rows.iter().map(|row| Row::<threads::Table>::new(row)) {
-                let [thread, tid] = row.all([threads::THREAD, threads::TID]);
+                let (thread, tid) = row.all((threads::THREAD, threads::TID));
                 each(&Thread { thread, tid, pid: row.get(threads::PID), name: row.get(threads::NAME.or_empty()) });
             }
             Ok(())
@@ -102,7 +102,7 @@ impl Session {
 /// A row of the table of threads.
 pub(crate) struct Thread<'a> {
     /// The thread's key.
-    pub(crate) thread: i64,
+    pub(crate) thread: ThreadKey,
     pub(crate) tid: i64,
     /// `None` if the process was not recorded.
     pub(crate) pid: Option<i64>,

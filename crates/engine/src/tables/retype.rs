@@ -1,7 +1,7 @@
 //! Applies the core types of a machine described by the user to tables stored in a folder.
 
 use model::tables::cpus;
-use model::{CpuId, Row, Rows, TableDef, Value};
+use model::{CpuId, Row, Rows, TableDef, ThreadKey, Value};
 use std::collections::BTreeMap;
 use topology::Machine;
 
@@ -20,7 +20,7 @@ pub(crate) struct ByCoreType<'a> {
     machine: &'a Machine,
     out: &'a mut dyn Rows,
     /// Key, TID and instance of the thread of the last rows.
-    thread: Option<[i64; 3]>,
+    thread: Option<(ThreadKey, i64, i64)>,
     by_class: BTreeMap<u32, (&'static str, i64)>,
 }
 
@@ -32,12 +32,12 @@ impl<'a> ByCoreType<'a> {
     pub(crate) fn push(&mut self, rows: &[Vec<Value>]) {
         use model::tables::thread_by_cpu::{CPU, INSTANCE, RUNNING_NS, THREAD, TID};
         for row in rows {
-            let [thread, tid, instance, cpu, ns] = Row::new(row).all([THREAD, TID, INSTANCE, CPU, RUNNING_NS]);
-            if self.thread.is_some_and(|last| last[0] != thread) {
+            let (thread, tid, instance, cpu, ns) = Row::new(row).all((THREAD, TID, INSTANCE, CPU, RUNNING_NS));
+            if self.thread.is_some_and(|last| last.0 != thread) {
                 self.finish();
             }
             // Taken from the thread's first row.
-            self.thread.get_or_insert([thread, tid, instance]);
+            self.thread.get_or_insert((thread, tid, instance));
             let cpu = CpuId(u32::try_from(cpu).unwrap_or(u32::MAX));
             let class = self.by_class.entry(self.machine.core_class(cpu));
             let sum = &mut class.or_insert((self.machine.core_type(cpu).as_str(), 0)).1;
@@ -49,11 +49,19 @@ impl<'a> ByCoreType<'a> {
     pub(crate) fn finish(&mut self) {
         let by_class = std::mem::take(&mut self.by_class);
         let running: i64 = by_class.values().fold(0, |sum, (_, ns)| sum.saturating_add(*ns));
-        let Some([thread, tid, instance]) = self.thread.take().map(|key| key.map(Value::from)) else { return };
+        let Some((thread, tid, instance)) = self.thread.take() else { return };
         for (class, (core_type, ns)) in by_class {
             let share = if running > 0 { Value::Float(ns as f64 / running as f64) } else { Value::Null };
-            let [thread, tid, instance] = [&thread, &tid, &instance].map(Value::clone);
-            self.out.row(&[thread, tid, instance, i64::from(class).into(), core_type.into(), ns.into(), share]);
+            let class = i64::from(class);
+            self.out.row(&[
+                thread.into(),
+                tid.into(),
+                instance.into(),
+                class.into(),
+                core_type.into(),
+                ns.into(),
+                share,
+            ]);
         }
     }
 }

@@ -69,7 +69,7 @@ fn cpu_rows(cpus: &[CpuStretch], within: Option<Span>, out: &mut Batches<'_>) ->
 fn thread_row(s: &ThreadStretch, machine: &Machine) -> [Value; 11] {
     let running_on = s.cpu.filter(|_| s.state == ThreadState::Running);
     [
-        s.thread.0.into(),
+        s.thread.into(),
         i64::from(s.tid.0).into(),
         s.span.start.into(),
         s.span.end.into(),
@@ -77,7 +77,7 @@ fn thread_row(s: &ThreadStretch, machine: &Machine) -> [Value; 11] {
         s.cpu.map(|c| i64::from(c.0)).into(),
         running_on.map(|c| machine.core_type(c).as_str()).into(),
         s.reason.word().into(),
-        (s.waker_thread != ThreadKey::UNKNOWN).then_some(s.waker_thread.0).into(),
+        (s.waker_thread != ThreadKey::UNKNOWN).then_some(s.waker_thread).into(),
         s.exec.get().into(),
         s.prio.get().map(i64::from).into(),
     ]
@@ -90,6 +90,6 @@ fn cpu_row(s: &CpuStretch) -> [Value; 5] {
         s.span.start.into(),
         s.span.end.into(),
         s.state.as_str().into(),
-        (s.thread != ThreadKey::UNKNOWN).then_some(s.thread.0).into(),
+        (s.thread != ThreadKey::UNKNOWN).then_some(s.thread).into(),
     ]
 }

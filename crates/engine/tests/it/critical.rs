@@ -1,7 +1,7 @@
 //! The critical path in files and in their imported folders.
 
 use engine::{Infer, PassOptions, PathWindow, Session, Target, import, open_source};
-use model::{Ns, Row, Span, ThreadKey, Tid, Value, tables};
+use model::{Ns, Row, Span, Tid, Value, tables};
 use std::collections::BTreeMap;
 use std::path::Path;
 use testkit::corpus;
@@ -82,8 +82,8 @@ fn windows_have_the_sums_of_their_own_paths() {
         let mut threads = Vec::new();
         session
             .each(tables::threads::Table, |row| {
-                let [thread, tid, begin] =
-                    row.all([tables::threads::THREAD, tables::threads::TID, tables::threads::BEGIN_NS]);
+                let (thread, tid, begin) =
+                    row.all((tables::threads::THREAD, tables::threads::TID, tables::threads::BEGIN_NS));
                 threads.push((thread, tid, begin));
             })
             .unwrap();
@@ -95,7 +95,7 @@ fn windows_have_the_sums_of_their_own_paths() {
             let tid = threads[rng.below(threads.len())].1;
             let instances = threads.iter().filter(|(_, of, begin)| *of == tid && *begin < span.end.0);
             if let Some((thread, ..)) = instances.max_by_key(|(.., begin)| *begin) {
-                windows.push((PathWindow { span, thread: ThreadKey(*thread) }, tid));
+                windows.push((PathWindow { span, thread: *thread }, tid));
             }
         }
         let (mut path, mut ready, mut by_window) = (BTreeMap::new(), BTreeMap::new(), Vec::new());

@@ -155,8 +155,8 @@ impl Writer<'_> {
         self.duration(s);
         self.line.extend_from_slice(b",\"cat\":\"state\",\"name\":");
         json::text(s.state, &mut self.line);
-        write!(self.line, ",\"args\":{{\"thread\":{}", s.thread)?;
-        let ints = [("cpu", s.cpu), ("waker", s.waker), ("exec_ns", s.exec_ns), ("prio", s.prio)];
+        write!(self.line, ",\"args\":{{\"thread\":{}", s.thread.0)?;
+        let ints = [("cpu", s.cpu), ("waker", s.waker.map(|waker| waker.0)), ("exec_ns", s.exec_ns), ("prio", s.prio)];
         for (name, value) in ints.into_iter().filter_map(|(n, v)| Some((n, v?))) {
             write!(self.line, ",\"{name}\":{value}")?;
         }

@@ -19,7 +19,7 @@ use crate::directory::{Directory, Thread};
 use crate::stretch::Stretch;
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, stretch};
 use fxprof_processed_profile as fx;
-use model::{CoreType, EventKind, Span, StackFrame, StackId, Stacks, Tid, tables};
+use model::{CoreType, EventKind, Span, StackFrame, StackId, Stacks, ThreadKey, Tid, tables};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ fn too_many(place: &str) -> ExportError {
 /// The profile being built.
 struct Tracks {
     profile: fx::Profile,
-    threads: FxHashMap<i64, fx::ThreadHandle>,
+    threads: FxHashMap<ThreadKey, fx::ThreadHandle>,
     cpus: FxHashMap<i64, fx::ThreadHandle>,
     categories: Categories,
     span: Option<Span>,

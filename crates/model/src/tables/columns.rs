@@ -2,6 +2,7 @@
 
 use crate::column::{ColumnType, Text};
 use crate::table::{Kind, Shows};
+use crate::units::ThreadKey;
 
 macro_rules! column_types {
     (@shows) => { Shows::Nothing };
@@ -52,9 +53,9 @@ column_types! {
     /// A truth value.
     Bool: Bool "" bool;
     /// The key of the table `threads`.
-    InstanceKey: Int "" i64, "Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task.";
+    InstanceKey: Int "" ThreadKey, "Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task.";
     /// A reference to a key of the table `threads`, for which a column with the name can be added.
-    Thread: Int "" i64, thread true, "Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task.";
+    Thread: Int "" ThreadKey, thread true, "Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task.";
     /// A thread ID.
     Tid: Int "" i64, "Thread ID in the kernel; TIDs are reused.";
     /// Which of the thread instances with the same TID.

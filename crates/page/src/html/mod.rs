@@ -14,6 +14,7 @@ use crate::grid::Column;
 use crate::picture::{Picture, Tone};
 pub use document::{Document, Inline, STYLE};
 pub use escape::{Escaped, escaped};
+use model::ThreadKey;
 use model::words::{TIE, time};
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -82,12 +83,12 @@ impl Anchor {
     fn id(self) -> String {
         match self {
             Self::Section(name) => format!("section-{name}"),
-            Self::Thread(key) => format!("thread-{key}"),
+            Self::Thread(key) => format!("thread-{}", key.0),
             Self::Cpu(cpu) => format!("cpu-{cpu}"),
             Self::Finding(at) => format!("finding-{at}"),
             Self::Evidence(at) => format!("evidence-{at}"),
             Self::When(at) => format!("when-{at}"),
-            Self::Moment { thread, start_ns, .. } => format!("moment-{thread}-{start_ns}"),
+            Self::Moment { thread: ThreadKey(thread), start_ns, .. } => format!("moment-{thread}-{start_ns}"),
         }
     }
 }
@@ -118,7 +119,7 @@ struct Places<'a> {
 /// Writes words, as a link if there is the place to which it leads.
 fn link(html: &mut String, words: &str, to: Option<Anchor>, places: &Places<'_>) {
     let _ = match (to, places.timeline) {
-        (Some(Anchor::Moment { thread, start_ns, end_ns }), Some(timeline)) => {
+        (Some(Anchor::Moment { thread: ThreadKey(thread), start_ns, end_ns }), Some(timeline)) => {
             // The address of the viewer: the drawn time, the selected track and the range.
             let room = end_ns.saturating_sub(start_ns).max(1);
             let (from, to) = (start_ns.saturating_sub(room).max(0), end_ns.saturating_add(room));

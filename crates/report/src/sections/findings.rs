@@ -8,7 +8,7 @@ use crate::instance;
 use crate::words::{TIE, ms, plain, plural, short};
 use diagnose::{Detail, Diagnosis, Evidence, Finding, tone};
 use engine::EngineError;
-use model::{TableDef, Value};
+use model::{TableDef, ThreadKey, Value};
 use page::{Anchor, Column, Instance, Linked, Page, Range, push};
 use std::collections::HashSet;
 
@@ -43,7 +43,7 @@ pub struct Findings<'a> {
 impl<'a> Findings<'a> {
     /// Selects the findings about the selected threads; at most as many as threads are shown.
     pub fn select(diagnosis: Option<&'a Diagnosis>, options: &Options, groups: &[Group]) -> Self {
-        let keys: HashSet<i64> = groups.iter().flat_map(|g| g.keys.iter().copied()).collect();
+        let keys: HashSet<ThreadKey> = groups.iter().flat_map(|g| g.keys.iter().copied()).collect();
         let is_of = |f: &&Finding| options.process.is_none() || f.threads.iter().any(|c| keys.contains(&c.thread));
         let mut shown: Vec<_> =
             (1..).zip(diagnosis.iter().flat_map(|diagnosis| &diagnosis.findings).filter(is_of)).collect();
@@ -199,7 +199,7 @@ fn rows(at: usize, of: &[Evidence], ctx: &SectionContext<'_>) -> Result<Vec<Colu
 /// The anchor of the thread or CPU of a row.
 fn place(row: &Evidence) -> Option<Anchor> {
     row.key.iter().find_map(|(col, value)| match (*col, value) {
-        ("thread", Value::Int(key)) => Some(Anchor::Thread(*key)),
+        ("thread", Value::Int(key)) => Some(Anchor::Thread(ThreadKey(*key))),
         ("cpu", Value::Int(cpu)) => Some(Anchor::Cpu(*cpu)),
         _ => None,
     })
@@ -213,7 +213,7 @@ fn cells(def: &TableDef, of: &[(&'static str, Value)], ctx: &SectionContext<'_>)
         let value = match value {
             Value::Null => "unknown".to_owned(),
             Value::Int(0) if is_thread => "none (0)".to_owned(),
-            Value::Int(key) if is_thread => format!("{}{TIE}({key})", plain(&ctx.name(Some(*key)))),
+            Value::Int(key) if is_thread => format!("{}{TIE}({key})", plain(&ctx.name(Some(ThreadKey(*key))))),
             Value::Int(ns) if is_time => format!("{}{TIE}ms", ms(*ns)),
             Value::Int(v) => v.to_string(),
             Value::Float(v) => format!("{v:.3}"),

@@ -4,6 +4,7 @@ use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{grouped, ms, share};
 use engine::EngineError;
+use model::ThreadKey;
 use model::tables::{self, idle_ends};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
@@ -72,7 +73,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             missing: row.get(idle_ends::MISSING_NS),
         };
         causes.entry(cause).or_default().add(&sums);
-        let name = |key: Option<i64>| key.map_or_else(String::new, |key| ctx.name(Some(key)));
+        let name = |key: Option<ThreadKey>| key.map_or_else(String::new, |key| ctx.name(Some(key)));
         let interrupt = row.get(idle_ends::INTERRUPT.or_empty()).to_owned();
         let key = (cause, interrupt, name(row.get(idle_ends::WAKER)), name(row.get(idle_ends::THREAD)));
         by.entry(key).or_default().add(&sums);

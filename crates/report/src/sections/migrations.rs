@@ -4,8 +4,8 @@ use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::grouped;
 use engine::EngineError;
-use model::Column as Col;
 use model::tables::{self, migration_matrix, migrations};
+use model::{Column as Col, ThreadKey};
 use page::{Column, Matrix, Page, push};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ const EDGES: [(Col<migrations::Table, i64>, &str); 8] = [
 ];
 
 struct Moved {
-    key: i64,
+    key: ThreadKey,
     tid: i64,
     all: i64,
     edges: [i64; 8],
@@ -41,7 +41,7 @@ struct Moved {
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let (mut top, mut all, mut sums) = (Top::new(ctx.top), 0, [0; 8]);
     ctx.each_row(migrations::Table, |row| {
-        let [key, tid, count] = row.all([migrations::THREAD, migrations::TID, migrations::MIGRATIONS]);
+        let (key, tid, count) = row.all((migrations::THREAD, migrations::TID, migrations::MIGRATIONS));
         let edges = row.all(EDGES.map(|(col, _)| col));
         add(&mut all, count);
         sums.iter_mut().zip(edges).for_each(|(sum, more)| add(sum, more));

@@ -5,7 +5,7 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{ms, percent};
 use engine::EngineError;
 use model::tables::{self, placement};
-use model::{Column as Col, Row};
+use model::{Column as Col, Row, ThreadKey};
 use page::{Bar, Bars, Column, Page, Tone};
 
 pub const SECTION: Section = Section {
@@ -25,7 +25,7 @@ const WAYS: [(&str, [Col<placement::Table, i64>; 2]); 3] = [
 /// The times of a thread, or a sum.
 #[derive(Clone, Default)]
 struct Placed {
-    key: Option<i64>,
+    key: Option<ThreadKey>,
     tid: Option<i64>,
     running: i64,
     in_order: i64,
@@ -38,8 +38,8 @@ impl Placed {
         let [running, in_order, unknown] =
             row.all([placement::RUNNING_NS, placement::IN_ORDER_NS, placement::UNKNOWN_NS]);
         let ways = WAYS.map(|(_, cols)| row.all(cols));
-        let [key, tid] = row.all([placement::THREAD, placement::TID]).map(Some);
-        Self { key, tid, running, in_order, ways, unknown }
+        let (key, tid) = row.all((placement::THREAD, placement::TID));
+        Self { key: Some(key), tid: Some(tid), running, in_order, ways, unknown }
     }
 
     fn add(&mut self, other: &Self) {

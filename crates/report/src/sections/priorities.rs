@@ -4,9 +4,8 @@ use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{ms, share};
 use engine::EngineError;
-use model::Column as Col;
-use model::tables;
 use model::tables::{priority_classes, priority_residency};
+use model::{Column as Col, ThreadKey, tables};
 use page::{Bar, Bars, Column, Page, Stack, Tone, push};
 use std::collections::BTreeMap;
 
@@ -103,16 +102,16 @@ fn part_of(ns: i64, whole: i64) -> f64 {
 /// Writes threads that ran at several priorities, or at a non-default one.
 fn levels(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(ctx.top);
-    let mut push_thread = |(key, levels): (i64, Levels)| {
+    let mut push_thread = |(key, levels): (ThreadKey, Levels)| {
         let is_default = levels.at.iter().all(|(prio, _)| prio.is_none_or(|prio| prio == DEFAULT_PRIO));
         if !is_default {
             top.push(levels.running, (key, levels));
         }
     };
     // The rows of a thread are adjacent.
-    let mut now: Option<(i64, Levels)> = None;
+    let mut now: Option<(ThreadKey, Levels)> = None;
     ctx.each_row(priority_residency::Table, |row| {
-        let [key, running] = row.all([priority_residency::THREAD, priority_residency::RUNNING_NS]);
+        let (key, running) = row.all((priority_residency::THREAD, priority_residency::RUNNING_NS));
         if running <= 0 {
             return;
         }
@@ -166,7 +165,7 @@ fn word(prio: Option<i64>) -> String {
 }
 
 /// The priorities with their own colour: those with the most time.
-fn by_time(threads: &[(i64, Levels)]) -> Vec<Option<i64>> {
+fn by_time(threads: &[(ThreadKey, Levels)]) -> Vec<Option<i64>> {
     let mut times: BTreeMap<Option<i64>, i64> = BTreeMap::new();
     for (prio, ns) in threads.iter().flat_map(|(_, levels)| &levels.at) {
         add(times.entry(*prio).or_default(), *ns);
@@ -182,7 +181,7 @@ fn legend(order: &[Option<i64>]) -> Vec<(Tone, String)> {
     of.chain([(Tone::Red, "others".to_owned())]).collect()
 }
 
-fn bar(ctx: &SectionContext<'_>, key: i64, levels: &Levels, order: &[Option<i64>]) -> Bar {
+fn bar(ctx: &SectionContext<'_>, key: ThreadKey, levels: &Levels, order: &[Option<i64>]) -> Bar {
     let mut parts = vec![0; order.len() + 1];
     for (prio, ns) in &levels.at {
         add(&mut parts[order.iter().position(|of| of == prio).unwrap_or(order.len())], *ns);

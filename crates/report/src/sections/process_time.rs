@@ -5,6 +5,7 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::threads::{heads, legend};
 use crate::words::{grouped, ms, short};
 use engine::EngineError;
+use model::ThreadKey;
 use model::tables::{self, threads};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
@@ -35,10 +36,10 @@ struct Process {
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     // A thread whose process is unknown is on its own.
-    let mut all: BTreeMap<(Option<i64>, i64), Process> = BTreeMap::new();
+    let mut all: BTreeMap<(Option<i64>, Option<ThreadKey>), Process> = BTreeMap::new();
     ctx.each_row(threads::Table, |row| {
         let (pid, tid, key) = (row.get(threads::PID), row.get(threads::TID), row.get(threads::THREAD));
-        let of = all.entry((pid, if pid.is_some() { 0 } else { key })).or_default();
+        let of = all.entry((pid, pid.is_none().then_some(key))).or_default();
         if of.name.is_empty() || pid == Some(tid) {
             of.name = row.get(threads::NAME.or_empty()).to_owned();
         }

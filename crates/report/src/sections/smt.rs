@@ -4,6 +4,7 @@ use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{ms, percent, percent_of, plural, share, share_of};
 use engine::EngineError;
+use model::ThreadKey;
 use model::tables::{self, smt_cores, smt_pairs, smt_threads, smt_utilisation};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
@@ -165,7 +166,7 @@ fn utilisation(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineEr
 
 /// The time of a thread: alone, with a busy sibling, with unknown siblings, on a core without siblings.
 struct Thread {
-    key: i64,
+    key: ThreadKey,
     tid: i64,
     running: i64,
     times: [i64; 4],
@@ -181,7 +182,7 @@ fn threads(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError>
             smt_threads::SIBLING_UNKNOWN_NS,
             smt_threads::NO_SIBLING_NS,
         ]);
-        let [key, tid, running] = row.all([smt_threads::THREAD, smt_threads::TID, smt_threads::RUNNING_NS]);
+        let (key, tid, running) = row.all((smt_threads::THREAD, smt_threads::TID, smt_threads::RUNNING_NS));
         top.push(
             times[1],
             Thread { key, tid, running, times, busy_sibling_share: row.get(smt_threads::SIBLING_BUSY_SHARE) },
@@ -235,13 +236,13 @@ fn bar_of_thread(thread: &Thread, ctx: &SectionContext<'_>) -> Bar {
 }
 
 /// Threads on the siblings, and for how long.
-type Neighbours = Vec<(Option<i64>, i64)>;
+type Neighbours = Vec<(Option<ThreadKey>, i64)>;
 
 /// The threads that ran on the siblings of each thread.
-fn neighbours(ctx: &SectionContext<'_>, threads: &[Thread]) -> Result<BTreeMap<i64, Neighbours>, EngineError> {
-    let mut neighbours: BTreeMap<i64, Neighbours> = threads.iter().map(|t| (t.key, Vec::new())).collect();
+fn neighbours(ctx: &SectionContext<'_>, threads: &[Thread]) -> Result<BTreeMap<ThreadKey, Neighbours>, EngineError> {
+    let mut neighbours: BTreeMap<ThreadKey, Neighbours> = threads.iter().map(|t| (t.key, Vec::new())).collect();
     ctx.each_row(smt_pairs::Table, |row| {
-        let [key, ns] = row.all([smt_pairs::THREAD, smt_pairs::OVERLAP_NS]);
+        let (key, ns) = row.all((smt_pairs::THREAD, smt_pairs::OVERLAP_NS));
         neighbours.entry(key).and_modify(|w| w.push((Some(row.get(smt_pairs::SIBLING_THREAD)), ns)));
     })?;
     Ok(neighbours)

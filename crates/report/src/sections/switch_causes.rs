@@ -4,6 +4,7 @@ use super::Section;
 use crate::context::{SectionContext, add, count_of};
 use crate::words::{grouped, ms, percent, plural, share};
 use engine::EngineError;
+use model::ThreadKey;
 use model::tables::{self, switch_causes, threads};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::cmp::Reverse;
@@ -45,7 +46,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             "" => word.to_owned(),
             state => format!("{cause_word} in {state}"),
         };
-        if let (Some(by @ 1..), "preempted") = (row.get(switch_causes::PREEMPTOR), cause_word) {
+        let by = row.get(switch_causes::PREEMPTOR).filter(|by| *by > ThreadKey::IDLE);
+        if let (Some(by), "preempted") = (by, cause_word) {
             let pair = (ctx.name(Some(row.get(switch_causes::THREAD))), ctx.name(Some(by)));
             add(by_pair.entry(pair).or_default(), row.get(switch_causes::COUNT));
         }

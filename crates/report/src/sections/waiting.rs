@@ -4,8 +4,8 @@ use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{grouped, ms};
 use engine::EngineError;
-use model::Column as Col;
 use model::tables::{self, ran_instead, ready_wait};
+use model::{Column as Col, ThreadKey};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ const FREE: [(Tone, ReadyTime, &str, &str, u8); 8] = [
 type ReadyTime = Col<ready_wait::Table, Option<i64>>;
 
 struct Waited {
-    key: i64,
+    key: ThreadKey,
     tid: i64,
     ready: i64,
     times: i64,
@@ -42,7 +42,7 @@ struct Waited {
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(ctx.top);
     ctx.each_row(ready_wait::Table, |row| {
-        let [key, tid, ready] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::READY_NS.or_zero()]);
+        let (key, tid, ready) = row.all((ready_wait::THREAD, ready_wait::TID, ready_wait::READY_NS.or_zero()));
         let [times, longest] = row.all([ready_wait::READY_COUNT.or_zero(), ready_wait::MAX_READY_NS.or_zero()]);
         top.push(ready, Waited { key, tid, ready, times, longest, free: FREE.map(|(_, col, ..)| row.get(col)) });
     })?;
@@ -105,10 +105,10 @@ fn bar(waited: &Waited, shown: &[usize], longest: i64, ctx: &SectionContext<'_>)
 }
 
 /// Threads that ran where another one waited, and for how long.
-type RanInstead = BTreeMap<Option<i64>, i64>;
+type RanInstead = BTreeMap<Option<ThreadKey>, i64>;
 
-fn ran_instead(ctx: &SectionContext<'_>, rows: &[Waited]) -> Result<BTreeMap<i64, RanInstead>, EngineError> {
-    let mut by_thread: BTreeMap<i64, RanInstead> = rows.iter().map(|r| (r.key, RanInstead::new())).collect();
+fn ran_instead(ctx: &SectionContext<'_>, rows: &[Waited]) -> Result<BTreeMap<ThreadKey, RanInstead>, EngineError> {
+    let mut by_thread: BTreeMap<ThreadKey, RanInstead> = rows.iter().map(|r| (r.key, RanInstead::new())).collect();
     ctx.each_row(ran_instead::Table, |row| {
         // Throttled time has a column of its own.
         if let Some(others) = by_thread

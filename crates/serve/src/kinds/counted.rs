@@ -11,7 +11,9 @@ use crate::ServeError;
 use crate::build_levels::Target;
 use engine::Session;
 use levels::{States, Values};
-use model::{CoreType, Counted, CpuId, Event, EventKind, IpcPart, MIN_COUNTED_SHARE, NameId, Ns, Tid, ipc_part};
+use model::{
+    CoreType, Counted, CpuId, Event, EventKind, IpcPart, MIN_COUNTED_SHARE, NameId, Ns, ThreadKey, Tid, ipc_part,
+};
 use order::Readings;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -245,7 +247,7 @@ enum Owner {
 /// The threads that have tracks.
 struct Threads {
     /// The key and the name, by rank.
-    shown: Vec<(i64, String)>,
+    shown: Vec<(ThreadKey, String)>,
     /// The instances of each TID, in order of their begin: that, and the rank if it has tracks.
     instances: FxHashMap<i32, Vec<(i64, Option<usize>)>>,
     /// Whether more threads ran.
@@ -255,13 +257,16 @@ struct Threads {
 impl Threads {
     /// Chooses the threads that ran longest.
     fn new(tracks: &crate::Tracks) -> Self {
-        let mut ran: Vec<_> =
-            tracks.instances().filter(|(tid, _, key, running, _)| *tid != 0 && *key != 0 && *running > 0).collect();
+        let mut ran: Vec<_> = tracks
+            .instances()
+            .filter(|(tid, _, key, running, _)| *tid != 0 && *key != ThreadKey::IDLE && *running > 0)
+            .collect();
         ran.sort_unstable_by_key(|(.., key, running, _)| (Reverse(*running), *key));
         let has_others = ran.len() > MAX_LANES;
         ran.truncate(MAX_LANES);
         let shown = ran.iter().map(|(tid, _, key, _, name)| (*key, format!("{name} {tid}"))).collect();
-        let ranks: FxHashMap<i64, usize> = ran.iter().enumerate().map(|(rank, (_, _, key, ..))| (*key, rank)).collect();
+        let ranks: FxHashMap<ThreadKey, usize> =
+            ran.iter().enumerate().map(|(rank, (_, _, key, ..))| (*key, rank)).collect();
         let mut instances: FxHashMap<i32, Vec<_>> = ran.iter().map(|(tid, ..)| (*tid, Vec::new())).collect();
         for (tid, begin, key, ..) in tracks.instances() {
             if let Some(of) = instances.get_mut(&tid) {
@@ -331,7 +336,7 @@ impl Ipc<'_> {
                 Owner::Cpu(cpu) => (Some(cpu), None, format!("CPU {cpu} IPC")),
                 Owner::Thread(rank, on) => {
                     let shown = threads.as_ref().and_then(|threads| threads.shown.get(rank));
-                    let (key, name) = shown.map_or((0, "?"), |(key, name)| (*key, name));
+                    let (key, name) = shown.map_or((ThreadKey::IDLE, "?"), |(key, name)| (*key, name));
                     let on = if on == CoreType::Uniform { String::new() } else { format!(" on {}", on.as_str()) };
                     (None, Some(key), format!("{name} IPC{on}"))
                 }

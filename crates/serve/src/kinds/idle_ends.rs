@@ -7,7 +7,7 @@ use crate::feed::Feed;
 use engine::{Cpu, Session};
 use levels::States;
 use model::tables::idle_stays;
-use model::{Row, Value};
+use model::{Row, ThreadKey, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
@@ -40,9 +40,9 @@ pub(crate) struct End {
     /// The interrupt; empty if none was recorded.
     label: String,
     /// The key of the thread that woke or created the next one.
-    waker: Option<i64>,
+    waker: Option<ThreadKey>,
     /// The key of the thread that ran next.
-    thread: Option<i64>,
+    thread: Option<ThreadKey>,
     /// The minimum stay in the state that saves energy.
     target_ns: Option<i64>,
     /// Whether the stay was shorter; `None` if that or the length of the stay is unknown.

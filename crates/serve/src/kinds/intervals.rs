@@ -6,6 +6,7 @@ use crate::build_levels::Target;
 use crate::feed::Feed;
 use engine::{Interval, IntervalKind, Session};
 use levels::States;
+use model::ThreadKey;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of tracks of a thread or name.
@@ -21,7 +22,7 @@ type Owner = (i64, i64, Box<str>);
 struct Held {
     owner: Owner,
     /// The key of the thread, unless it is of a region.
-    thread: Option<i64>,
+    thread: Option<ThreadKey>,
     split: i64,
     done: i64,
     number: i64,
@@ -145,7 +146,7 @@ impl Kind for Intervals<'_> {
         let split = split.clamp(start, done);
         let number = i64::try_from(interval.number).unwrap_or(-1);
         self.count += 1;
-        let thread = interval.tid.map(|_| interval.thread.0);
+        let thread = interval.tid.map(|_| interval.thread);
         self.held.insert((start, self.count), Held { owner, thread, split, done, number });
         if self.held.len() > WAITING {
             self.draw_first();

@@ -20,7 +20,7 @@ mod temperature;
 use crate::ServeError;
 use crate::build_levels::Target;
 use engine::{Interval, IntervalKind, Session};
-use model::{CpuStretch, Event, Span, ThreadState, Value};
+use model::{CpuStretch, Event, Span, ThreadKey, ThreadState, Value};
 use serde::{Deserialize, Serialize};
 
 /// The additional kinds, in the order in which they are shown.
@@ -120,7 +120,7 @@ pub(crate) struct Lane {
     /// The maximum of its values.
     pub(crate) most: f64,
     /// The key of the thread that the track is about.
-    pub(crate) thread: Option<i64>,
+    pub(crate) thread: Option<ThreadKey>,
     /// What `--range` calls its intervals, without their numbers.
     pub(crate) range: Option<String>,
     /// The counter that the track is about.

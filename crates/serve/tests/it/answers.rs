@@ -27,7 +27,7 @@ fn at_a_narrow_width_slices_are_the_stretches_of_the_table() {
     session
         .thread_stretches(|all| {
             expected_threads.extend(all.iter().map(|s| {
-                let track = tracks.of_thread(s.thread.0).unwrap();
+                let track = tracks.of_thread(s.thread).unwrap();
                 (track as i32, s.span.start.0, s.span.end.0, s.state as u8, s.cpu.map_or(-1, |c| i64::from(c.0)))
             }));
             Ok(())

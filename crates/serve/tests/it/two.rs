@@ -1,6 +1,7 @@
 //! Two traces, one server.
 
 use crate::support::{Client, Trace, arrow, longs};
+use model::ThreadKey;
 use serve::{ChangeMetric, Changes, RoleChange, ValueChange};
 
 #[test]
@@ -45,7 +46,7 @@ fn what_changed_is_answered_once_it_is_known() {
             matched_by: Some("name"),
             confidence: "high",
             is_own: true,
-            threads: [vec![1], vec![1, 2]],
+            threads: [vec![ThreadKey(1)], vec![ThreadKey(1), ThreadKey(2)]],
             values: vec![ValueChange { values: [Some(1.5), None], is_small: false, verdict: None }],
         }],
     }));

@@ -343,7 +343,7 @@ fn batched(
     folder: &Folder,
     def: &'static TableDef,
     span: Option<Span>,
-    threads: Option<&HashSet<i64>>,
+    threads: Option<&HashSet<ThreadKey>>,
 ) -> Result<Vec<Vec<Value>>, store::Error> {
     let mut all = Vec::new();
     folder.state_batches(def, span, threads, |batch| batch, |batch| ok(all.extend(cells(&batch))))?;
@@ -366,14 +366,14 @@ fn record_batches_have_the_cells_of_the_rows() {
     let folder = Folder::open(&at).unwrap();
     let end = threads.last().unwrap().span.start.0;
     // Key 5 is that of all busy CPUs.
-    let keys: HashSet<i64> = threads.iter().map(|s| s.thread.0).step_by(7).take(20).chain([5]).collect();
+    let keys: HashSet<ThreadKey> = threads.iter().map(|s| s.thread).step_by(7).take(20).chain([ThreadKey(5)]).collect();
     let spans = [None, Some((end / 2, end / 2 + 1000)), Some((end * 20, end * 30))];
     for span in spans.map(|s| s.map(|(a, b)| Span { start: Ns(a), end: Ns(b) })) {
         for def in [&tables::THREAD_STATE, &tables::CPU_STATE] {
             let rows = as_rows(&folder, def, span).unwrap();
             assert!(batched(&folder, def, span, None).unwrap() == rows, "{} {span:?}", def.name);
             let key = def.col("thread").unwrap();
-            let of_keys = |row: &&Vec<Value>| matches!(row[key], Value::Int(of) if keys.contains(&of));
+            let of_keys = |row: &&Vec<Value>| matches!(row[key], Value::Int(of) if keys.contains(&ThreadKey(of)));
             let rows: Vec<Vec<Value>> = rows.iter().filter(of_keys).cloned().collect();
             assert!(batched(&folder, def, span, Some(&keys)).unwrap() == rows, "{} {span:?}", def.name);
             assert!(span.is_some() || !rows.is_empty(), "{}", def.name);
@@ -401,7 +401,7 @@ fn each_row_is_in_one_row_group() {
     let (threads, cpus) = random_stretches(200_000, 3);
     write(&at, &[], &threads, &cpus, false);
     let folder = Folder::open(&at).unwrap();
-    let keys: HashSet<i64> = threads.iter().map(|s| s.thread.0).step_by(7).take(20).collect();
+    let keys: HashSet<ThreadKey> = threads.iter().map(|s| s.thread).step_by(7).take(20).collect();
     for def in [&tables::THREAD_STATE, &tables::CPU_STATE] {
         for keys in [None, Some(&keys)] {
             let read = |groups: std::ops::Range<usize>| {

@@ -1,13 +1,13 @@
 //! `mark_counters`: every marked stretch is in one row or left out, and disjoint stretches never count more than their thread did.
 
 use crate::support::Analysed;
-use model::tables;
+use model::{ThreadKey, tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tables::{mark_counters, mark_stretches, thread_counters};
 
 /// Thread, process and name of a mark.
-type Mark = (i64, Option<i64>, Option<String>);
+type Mark = (ThreadKey, Option<i64>, Option<String>);
 
 /// How many of these stretches overlap, at most.
 fn depth(stretches: &[(i64, i64)]) -> i64 {
@@ -31,7 +31,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let mark = (thread, row.get(mark_stretches::PID), row.get(mark_stretches::NAME).map(str::to_owned));
         stretches.entry(mark).or_default().push((row.get(mark_stretches::START_NS), row.get(mark_stretches::END_NS)));
     }
-    let mut totals = BTreeMap::<(i64, String, String), (i64, i64, i64)>::new();
+    let mut totals = BTreeMap::<(ThreadKey, String, String), (i64, i64, i64)>::new();
     for row in a.tables[tables::THREAD_COUNTERS.name].rows_of(thread_counters::Table) {
         let Some(thread) = row.get(thread_counters::THREAD) else { continue };
         let counter = row.get(thread_counters::COUNTER).to_owned();

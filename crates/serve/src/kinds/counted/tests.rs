@@ -4,6 +4,7 @@ use super::*;
 use crate::prepare::Levels;
 use crate::testing::prepared;
 use crate::{Prepared, Trace};
+use model::ThreadKey;
 
 fn info<'a>(of: &'a Prepared, kind: &str) -> Option<&'a (KindInfo, Levels)> {
     of.kinds.iter().find(|(info, _)| info.kind == kind)
@@ -106,7 +107,7 @@ fn idle_cpus_and_traces_without_counts_have_no_tracks() {
 #[test]
 fn a_thread_is_found_by_its_tid_at_that_time() {
     let threads = Threads {
-        shown: vec![(5, "a".into()), (6, "b".into())],
+        shown: vec![(ThreadKey(5), "a".into()), (ThreadKey(6), "b".into())],
         instances: FxHashMap::from_iter([(10, vec![(0, Some(0)), (100, None), (200, Some(1))])]),
         has_others: false,
     };
