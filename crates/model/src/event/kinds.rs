@@ -378,8 +378,8 @@ event_kinds! {
     Cgroup CGROUP "cgroup" "The cgroup of a thread from this time on."
         { EventKind::Cgroup { tid, id, path } } [
         tid: Thread = TID,
-        id: Id = int("cgroup", "", "The kernel's ID (inode number in the v2 hierarchy).").note("id"),
-        path: Name = text("path", Shows::Path, "The cgroup's path; null if unknown.").or_null(),
+        id: Id = int("cgroup", "", "The kernel's ID: an inode number of the hierarchy that has the CPU controller.").note("id"),
+        path: Name = text("path", Shows::Path, "The cgroup's path, in v1 with the prefix cpu:; null if unknown.").or_null(),
     ];
     CgroupLimits CGROUP_LIMITS "cgroup_limits" "The settings of a cgroup's CPU controller from this time on."
         { EventKind::CgroupLimits { id, path, quota, period, weight, cpus } } [

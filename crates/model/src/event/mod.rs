@@ -154,9 +154,9 @@ pub enum EventKind {
     Cgroup {
         /// The thread.
         tid: Tid,
-        /// The kernel's cgroup id (inode number of the v2 hierarchy).
+        /// The kernel's cgroup id: an inode number of the hierarchy that has the CPU controller (v2, or its own of v1).
         id: u64,
-        /// Its path, if known.
+        /// Its path, if known; in v1 prefixed with `cpu:`.
         path: NameId,
     },
     /// A thread is throttled from now on, or no longer: its cgroup's CPU quota is used up, so it may not run.
