@@ -104,7 +104,7 @@ impl Exporter for Perfetto {
                  the same states.",
             ],
             cannot: &[
-                "Callchains of switches, counts read at marks, frame logs and sums; Perfetto's viewer does not draw unknown time: it extends the last state.",
+                "Callchains of switches, frame logs and sums; Perfetto's viewer does not draw unknown time: it extends the last state.",
             ],
         }
     }
@@ -290,7 +290,7 @@ impl<'a> Pen<'a> {
                 let fields = [("pid", *tid), ("inner_tid", *inner_tid), ("inner_pid", Tid(inner_pid.0))];
                 self.fact(e, at, "corewise_inner", &fields);
             }
-            EventKind::Sample | EventKind::CountAtMark { .. } | EventKind::Present(_) | EventKind::FrameTime(_) => {}
+            EventKind::Sample | EventKind::Present(_) | EventKind::FrameTime(_) => {}
             what => {
                 self.note(e.cpu, at, what, names, options);
                 if let EventKind::Clock { which: Clock::Realtime, reading } = what {

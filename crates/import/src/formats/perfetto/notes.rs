@@ -334,6 +334,10 @@ fn plausible(what: EventKind) -> EventKind {
             let length = length.max(Ns::ZERO);
             EventKind::Count { tid, event, length, count, running: running.clamp(Ns::ZERO, length) }
         }
+        EventKind::CountAtMark { tid, event, length, count, running } => {
+            let length = length.max(Ns::ZERO);
+            EventKind::CountAtMark { tid, event, length, count, running: running.clamp(Ns::ZERO, length) }
+        }
         EventKind::Energy(used) => {
             EventKind::Energy(EnergyUse { length: used.length.max(Ns::ZERO), spread_nj: used.spread_nj.max(0), ..used })
         }
