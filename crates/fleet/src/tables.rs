@@ -84,7 +84,7 @@ pub static FINDINGS: TableDef = table(
         word("subject", "What it is about: program, recording or conditions."),
         word("severity", "low, medium or high."),
         word("confidence", "low, medium or high."),
-        Col::text("title", Shows::Name, "One sentence with its figures."),
+        Col::text("title", Shows::Path, "One sentence with its figures."),
         ns("saving_ns", "How much earlier the thread with the largest saving could be done: the best estimate."),
         ns("saving_low_ns", "The lower bound of that estimate."),
         ns("saving_high_ns", "The upper bound of that estimate."),

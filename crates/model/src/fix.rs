@@ -86,14 +86,16 @@ impl QuotaOf {
         let is_v1 = self.path.starts_with("cpu:");
         let (mount, file) =
             if is_v1 { ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us") } else { ("/sys/fs/cgroup", "cpu.max") };
-        let (path, file) = (format!("{mount}{}", self.path().trim_end_matches('/')), file);
+        let path = format!("{mount}{}", self.path().trim_end_matches('/'));
         let Some(quota) = self.quota else {
             return format!("raise `{file}` of a cgroup that contains {path}, by {percent} %");
         };
         let us = |ns: Ns| ns.0 / 1000;
         let raised = us(quota).saturating_mul(100 + i64::from(percent)) / 100;
         let period = if is_v1 { String::new() } else { format!(" {}", us(self.period)) };
-        format!("`echo {raised}{period} > {path}/{file}`, which is {}{period} now (us)", us(quota))
+        // A shell would take a backslash, which names of systemd have, for itself.
+        let quote = if path.contains('\\') { "'" } else { "" };
+        format!("`echo {raised}{period} > {quote}{path}/{file}{quote}`, which is {}{period} now (us)", us(quota))
     }
 }
 
@@ -405,13 +407,15 @@ impl Fix {
                 format!("in {}, keep {requests} requests in flight (io_uring(7), or as many threads)", threads.name)
             }
             Self::Quota { threads, more_percent, cgroup: None } => format!(
-                "raise the quota in `cpu.max` of the cgroup of {} by {more_percent} % (`cat /proc/{}/cgroup` shows it)",
+                "raise the quota in `cpu.max` (cgroup v1: `cpu.cfs_quota_us`) of the cgroup of {} by {more_percent} % (`cat /proc/{}/cgroup` \
+                 shows it)",
                 threads.name,
                 threads.tid()
             ),
             Self::Quota { more_percent, cgroup: Some(of), .. } => of.raised(*more_percent),
             Self::Weight { threads, weight } => format!(
-                "write {weight} to `cpu.weight` of the cgroup of {} (`cat /proc/{}/cgroup` shows it)",
+                "write {weight} to `cpu.weight` (cgroup v1: {} to `cpu.shares`) of the cgroup of {} (`cat /proc/{}/cgroup` shows it)",
+                u64::from(*weight) * 1024 / 100,
                 threads.name,
                 threads.tid()
             ),

@@ -82,8 +82,8 @@ impl ReadCells for &Cursor {
         self.number_at(EventTable::COMMON + at)
     }
 
-    fn number(&mut self, at: usize) -> i64 {
-        self.number_at(EventTable::COMMON + at).unwrap_or(i64::MIN)
+    fn number(&mut self, at: usize) -> Option<i64> {
+        Some(self.whole_number_at(EventTable::COMMON + at))
     }
 
     fn float(&mut self, at: usize) -> f64 {

@@ -80,10 +80,13 @@ impl Cursor {
 
     /// Returns a number of 32 or 64 bits; `None` is null.
     pub(crate) fn number_at(&self, at: usize) -> Option<i64> {
-        match self.cols.get(at) {
-            Some(Values::Int(_)) => Some(self.int(at)).filter(|v| *v != i32::MIN).map(i64::from),
-            _ => Some(self.long(at)).filter(|v| *v != i64::MIN),
-        }
+        let null = if let Some(Values::Int(_)) = self.cols.get(at) { i32::MIN.into() } else { i64::MIN };
+        Some(self.whole_number_at(at)).filter(|number| *number != null)
+    }
+
+    /// Returns a number of 32 or 64 bits of a column without nulls, where the number that stands for null is one as any other.
+    pub(crate) fn whole_number_at(&self, at: usize) -> i64 {
+        if let Some(Values::Int(_)) = self.cols.get(at) { self.int(at).into() } else { self.long(at) }
     }
 
     pub(crate) fn float_at(&self, at: usize) -> f64 {

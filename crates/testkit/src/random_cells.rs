@@ -19,19 +19,26 @@ impl RandomCells<'_> {
     }
 }
 
-impl ReadCells for RandomCells<'_> {
-    fn int(&mut self, at: usize) -> Option<i64> {
-        (!self.rng.one_in(4)).then(|| self.number(at))
-    }
-
-    fn number(&mut self, _: usize) -> i64 {
+impl RandomCells<'_> {
+    fn not_negative(&mut self) -> i64 {
         // Some fit into a byte, some need more than 32 bits.
         let bits = self.rng.pick(&[3, 7, 15, 31, 40]).unwrap_or_default();
         self.rng.below(1 << bits) as i64
     }
+}
 
-    fn float(&mut self, at: usize) -> f64 {
-        self.number(at) as f64 / 3.0
+impl ReadCells for RandomCells<'_> {
+    fn int(&mut self, _: usize) -> Option<i64> {
+        (!self.rng.one_in(4)).then(|| self.not_negative())
+    }
+
+    fn number(&mut self, _: usize) -> Option<i64> {
+        // Also the numbers that stand for null elsewhere.
+        Some(if self.rng.one_in(8) { self.rng.pick(&[-1, i32::MIN.into()])? } else { self.not_negative() })
+    }
+
+    fn float(&mut self, _: usize) -> f64 {
+        self.not_negative() as f64 / 3.0
     }
 
     fn text(&mut self, at: usize) -> NameId {

@@ -95,6 +95,13 @@ pub(crate) struct ThreadScheduling {
     over: Vec<Was>,
 }
 
+/// Whether one of two paths of the same number is in the CPU controller's own hierarchy (v1) and the other in v2: recordings of corewise 0.1
+/// have the threads' groups of v2 and the settings of v1, whose numbers have nothing to do with each other.
+fn are_of_two_hierarchies(one: NameId, other: NameId, world: &World) -> bool {
+    let is_v1 = |path| world.name(path).map(|path| path.starts_with("cpu:"));
+    is_v1(one).zip(is_v1(other)).is_some_and(|(one, other)| one != other)
+}
+
 impl Was {
     /// Returns the values that the row shows.
     fn shown(&self) -> (Settings, Option<i64>, Cgroup) {
@@ -147,6 +154,9 @@ impl Analysis for ThreadScheduling {
     fn setting(&mut self, thread: ThreadKey, to: &SetTo, world: &World) {
         if let SetTo::Limits { id, path, weight, quota, period } = *to {
             let former = self.cgroups.get(&id).copied().unwrap_or_default();
+            if are_of_two_hierarchies(former.path, path, world) {
+                return;
+            }
             let path = if path == NameId::NONE { former.path } else { path };
             let cgroup = Cgroup { path, weight, quota: quota.get(), period: Some(period) };
             if former != cgroup {
@@ -162,7 +172,11 @@ impl Analysis for ThreadScheduling {
         if let SetTo::Cgroup { id, path } = *to
             && path != NameId::NONE
         {
-            self.cgroups.entry(id).or_default().path = path;
+            let of = self.cgroups.entry(id).or_default();
+            if are_of_two_hierarchies(of.path, path, world) {
+                *of = Cgroup::default();
+            }
+            of.path = path;
         }
         let before = self.threads.of(thread).set;
         let mut set = before.map_or_else(Settings::default, |(_, set)| set);

@@ -115,7 +115,11 @@ fn cgroup_of(ctx: &RuleContext<'_>, claims: &[Claim]) -> Result<Option<QuotaOf>,
         }
         let path = row.get(thread_scheduling::CGROUP).map(str::to_owned);
         let period = row.get(thread_scheduling::CGROUP_PERIOD_NS).map(Ns);
-        found = path.zip(period).map(|(path, period)| QuotaOf {
+        // Otherwise it is a number, or no path to be written into a command.
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._:@-\\".contains(&byte);
+        let is_path =
+            |path: &String| path.strip_prefix("cpu:").unwrap_or(path).starts_with('/') && path.bytes().all(is_plain);
+        found = path.filter(is_path).zip(period).map(|(path, period)| QuotaOf {
             path,
             quota: row.get(thread_scheduling::CGROUP_QUOTA_NS).map(Ns),
             period,

@@ -5,7 +5,8 @@ use engine::{Facts, PassOptions, Session};
 use export::Options;
 use export::formats::perfetto::Perfetto;
 use model::{
-    Batch, Clock, CpuId, Event, EventKind, EventTableId, NameId, Ns, Span, StackFrame, StackId, Tid, Value, tables,
+    Batch, Clock, CpuId, EnergyUse, Event, EventKind, EventTableId, NameId, Ns, Span, StackFrame, StackId, Tid, Value,
+    tables,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -87,15 +88,8 @@ fn every_drawn_case() {
 /// callchains of switches are not exported, and with them the functions that waited and the system calls that tell requests from other
 /// wakings.
 /// Kinds of tasks are by program, and threads without a process gain one.
-const DIFFERENT: [&str; 7] = [
-    "marks",
-    "mark_stretches",
-    "parallel_regions",
-    "switch_causes",
-    "power_by_function",
-    "requests",
-    "task_classes",
-];
+const DIFFERENT: [&str; 7] =
+    ["marks", "mark_stretches", "parallel_regions", "switch_causes", "power_by_function", "requests", "task_classes"];
 
 /// Clears the process ID that threads without a process gained by the round trip.
 fn forget_added_processes(table: &str, was: &[Vec<Value>], is: &mut [Vec<Value>]) {
@@ -171,11 +165,18 @@ fn every_kind_that_is_a_note() {
     for table in EventTableId::ALL.iter().copied().filter(is_note) {
         for _ in 0..50 {
             let what = match testkit::random_event(table, &mut rng, texts.len(), stacks.len()) {
+                // An import limits these to what is possible.
                 EventKind::Count { tid, event, length, count, running } => {
-                    EventKind::Count { tid, event, length, count, running: running.min(length) }
+                    let length = length.max(Ns::ZERO);
+                    EventKind::Count { tid, event, length, count, running: running.clamp(Ns::ZERO, length) }
                 }
                 EventKind::CountAtMark { tid, event, length, count, running } => {
-                    EventKind::CountAtMark { tid, event, length, count, running: running.min(length) }
+                    let length = length.max(Ns::ZERO);
+                    EventKind::CountAtMark { tid, event, length, count, running: running.clamp(Ns::ZERO, length) }
+                }
+                EventKind::Energy(used) => {
+                    let (length, spread_nj) = (used.length.max(Ns::ZERO), used.spread_nj.max(0));
+                    EventKind::Energy(EnergyUse { length, spread_nj, ..used })
                 }
                 // A reading of the wall clock is a clock snapshot too, which is read as another reading.
                 EventKind::Clock { which: Clock::Realtime, reading } => {

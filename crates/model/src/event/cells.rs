@@ -52,8 +52,8 @@ pub trait WriteCells {
 pub trait ReadCells {
     /// Returns a number; `None` is null.
     fn int(&mut self, at: usize) -> Option<i64>;
-    /// Returns a number that is never null, 0 if there is none.
-    fn number(&mut self, at: usize) -> i64;
+    /// Returns a number of a column that is never null; `None` if there is none all the same.
+    fn number(&mut self, at: usize) -> Option<i64>;
     /// Returns a double.
     fn float(&mut self, at: usize) -> f64;
     /// Returns a text.
@@ -123,7 +123,7 @@ macro_rules! whole_numbers {
             }
             #[inline]
             fn read(at: usize, from: &mut impl ReadCells) -> Option<$of> {
-                let $cell = from.number(at);
+                let $cell = from.number(at)?;
                 $read
             }
         }

@@ -301,8 +301,8 @@ impl ReadCells for Cells<'_> {
         self.note.int(self.name(at)).filter(|value| Some(*value) != absent)
     }
 
-    fn number(&mut self, at: usize) -> i64 {
-        self.int(at).unwrap_or(0)
+    fn number(&mut self, at: usize) -> Option<i64> {
+        self.int(at)
     }
 
     fn float(&mut self, at: usize) -> f64 {

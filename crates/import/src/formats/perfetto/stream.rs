@@ -230,7 +230,7 @@ impl Reading<'_, '_> {
                 let callchain = profile.learn(field, value.bytes(), &mut self.reader.names, out)?;
                 self.reader.numbered += profile.len() - before;
                 let kernel = &mut self.reader.bundles.kernel;
-                if let Some(iid) = callchain.filter(|_| kernel.own) {
+                if let Some(iid) = callchain.filter(|_| kernel.own && kernel.own_stacks.len() < MAX_NAMES) {
                     kernel.own_stacks.insert(iid, profile.stack(iid, &mut self.reader.chains, out));
                 }
                 continue;
