@@ -13,6 +13,7 @@ use crate::diagnosis::System;
 use crate::finding::{Finding, Interval, Severity};
 use model::words::{TIE, ms, plain, plural};
 use page::{Anchor, Block, Linked, Picture, Tone};
+use serde::Serialize;
 
 /// The maximum number of threads and times that a line names.
 const NAMED: usize = 3;
@@ -28,10 +29,52 @@ pub enum Detail {
     Whole,
 }
 
-/// A line about a finding, without its period.
+/// What a line is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// What the fix saves.
+    Saving,
+    /// The threads that lose time.
+    Threads,
+    /// When it happened.
+    When,
+    /// The worst intervals.
+    Worst,
+    /// What to do.
+    Fix,
+    /// How to do it on Linux.
+    Linux,
+    /// How to do it on Windows.
+    Windows,
+    /// What the estimate assumes.
+    Assumptions,
+    /// Another finding that the fix resolves.
+    Also,
+}
+
+impl About {
+    /// Returns the words before the line.
+    #[must_use]
+    pub const fn head(self) -> &'static str {
+        match self {
+            Self::Saving => "Potential saving",
+            Self::Threads => "Threads",
+            Self::When => "When",
+            Self::Worst => "Worst",
+            Self::Fix => "Fix",
+            Self::Linux => "Linux",
+            Self::Windows => "Windows",
+            Self::Assumptions => "Assumptions",
+            Self::Also => "Also resolved",
+        }
+    }
+}
+
+/// A line about a finding, without the full stop at its end.
 pub struct Line {
     /// What it is about.
-    pub head: &'static str,
+    pub of: About,
     /// The words, with links to threads and moments.
     pub words: Linked,
     /// Whether it continues the paragraph of the line before.
@@ -39,12 +82,12 @@ pub struct Line {
 }
 
 impl Line {
-    fn new(head: &'static str, words: Linked) -> Self {
-        Self { head, words, continues: false }
+    fn new(of: About, words: Linked) -> Self {
+        Self { of, words, continues: false }
     }
 
-    fn plain(head: &'static str, words: String) -> Self {
-        Self::new(head, vec![(words, None)])
+    fn plain(of: About, words: String) -> Self {
+        Self::new(of, vec![(words, None)])
     }
 
     fn continued(self) -> Self {
@@ -56,43 +99,46 @@ impl Line {
 #[must_use]
 pub fn lines(finding: &Finding, system: Option<System>, detail: Detail) -> Vec<Line> {
     let (is_brief, is_whole) = (detail == Detail::Brief, detail == Detail::Whole);
-    let mut all = vec![Line::plain("Potential saving", saving(finding, detail))];
+    let mut all = vec![Line::plain(About::Saving, saving(finding, detail))];
     if !is_brief && !finding.threads.is_empty() {
-        all.push(Line::new("Threads", threads(finding)));
+        all.push(Line::new(About::Threads, threads(finding)));
     }
     if is_whole && !finding.spans.is_empty() {
-        all.push(Line::plain("When", when(finding)));
+        all.push(Line::plain(About::When, when(finding)));
     }
     if !finding.worst.is_empty() {
-        let worst = Line::new("Worst", worst(&finding.worst, if is_brief { 1 } else { NAMED }));
+        let worst = Line::new(About::Worst, worst(&finding.worst, if is_brief { 1 } else { NAMED }));
         all.push(if is_brief { worst.continued() } else { worst });
     }
-    all.push(Line::plain("Fix", finding.action.what.clone()));
-    let instructions =
-        [("Linux", System::Linux, &finding.action.linux), ("Windows", System::Windows, &finding.action.windows)];
+    all.push(Line::plain(About::Fix, finding.action.what.clone()));
+    let instructions = [
+        (About::Linux, System::Linux, &finding.action.linux),
+        (About::Windows, System::Windows, &finding.action.windows),
+    ];
     let recorded = instructions.into_iter().filter(|(_, of, _)| system.is_none_or(|system| system == *of));
     // In a line of its own, so that no command is split.
-    all.extend(recorded.map(|(name, _, words)| Line::plain(name, words.clone())));
+    all.extend(recorded.map(|(of, _, words)| Line::plain(of, words.clone())));
     if is_brief {
         let rules: Vec<&str> = finding.also.iter().map(|also| also.rule).collect();
-        all.extend((!rules.is_empty()).then(|| Line::plain("Also resolved", rules.join(", "))));
+        all.extend((!rules.is_empty()).then(|| Line::plain(About::Also, rules.join(", "))));
     }
     if !is_whole {
         return all;
     }
     if !finding.assumptions.is_empty() {
-        all.push(Line::plain("Assumptions", finding.assumptions.join("; ")));
+        all.push(Line::plain(About::Assumptions, finding.assumptions.join("; ")));
     }
     let also = finding.also.iter();
-    all.extend(also.map(|also| {
-        Line::plain("Also resolved", format!("{} ({}): {}", also.rule, also.severity.as_str(), also.title))
-    }));
+    all.extend(
+        also.map(|also| {
+            Line::plain(About::Also, format!("{} ({}): {}", also.rule, also.severity.as_str(), also.title))
+        }),
+    );
     all
 }
 
 /// Returns the title of a finding with its number.
-#[must_use]
-pub fn title(at: usize, finding: &Finding) -> String {
+fn title(at: usize, finding: &Finding) -> String {
     format!("{at}. {} ({}): {}", finding.rule, finding.severity.as_str(), finding.title)
 }
 
@@ -117,17 +163,17 @@ pub fn blocks(
 ) -> Vec<Block> {
     let mut out = vec![Block::Entry(title(at, finding), Anchor::Finding(at), tone(finding.severity))];
     let mut paragraph = Linked::new();
-    let mut fix = false;
     for line in lines(finding, system, detail) {
         if !line.continues && !paragraph.is_empty() {
             out.push(Block::Linked(std::mem::take(&mut paragraph)));
         }
-        fix |= line.head == "Fix";
-        if fix && let Some(picture) = picture.take() {
+        if line.of == About::Fix
+            && let Some(picture) = picture.take()
+        {
             out.push(Block::Picture(picture));
         }
         let space = if paragraph.is_empty() { "" } else { " " };
-        paragraph.push((format!("{space}{}: ", line.head), None));
+        paragraph.push((format!("{space}{}: ", line.of.head()), None));
         paragraph.extend(line.words);
         paragraph.push((".".to_owned(), None));
     }

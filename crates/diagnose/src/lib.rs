@@ -32,7 +32,7 @@ mod timers;
 mod unmarked;
 mod worst;
 
-pub use blocks::{Detail, Line, blocks, lines, title, tone};
+pub use blocks::{About, Detail, Line, blocks, lines, tone};
 pub use diagnosis::{Diagnosis, NotChecked, Options, System, choice_tables, choose, diagnose};
 pub use finding::{Action, Claim, Confidence, Evidence, Finding, Interval, Severity, Subject};
 pub use json::json;

@@ -59,7 +59,8 @@ fn add_lines(to: &mut serde_json::Value, findings: &[Finding], system: Option<Sy
     for (at, finding) in findings.iter().enumerate() {
         let text = |line: &Line| line.words.iter().map(|(words, _)| words.as_str()).collect::<String>();
         let lines = diagnose::lines(finding, system, Detail::Whole);
-        to[at]["lines"] = lines.iter().map(|line| json!({"head": line.head, "words": text(line)})).collect();
+        to[at]["lines"] =
+            lines.iter().map(|line| json!({"of": line.of, "head": line.of.head(), "words": text(line)})).collect();
         add_lines(&mut to[at]["also_resolved"], &finding.also, system);
     }
 }

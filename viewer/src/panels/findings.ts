@@ -23,8 +23,8 @@ interface Finding {
   readonly rule: string;
   readonly severity: "low" | "medium" | "high";
   readonly title: string;
-  /** What is shown of it, by the head of each line, as in a report. */
-  readonly lines: readonly { readonly head: string; readonly words: string }[];
+  /** What is shown of it, as in a report. */
+  readonly lines: readonly { readonly of: string; readonly head: string; readonly words: string }[];
   readonly threads: readonly { readonly thread: number; readonly tid: number; readonly name: string; readonly recoverable_ns: number }[];
   readonly spans: readonly { readonly start: number; readonly end: number }[];
   readonly worst: readonly Interval[];
@@ -37,7 +37,7 @@ const POLL_MS = 400;
 /** The maximum length of a list. */
 const MAX_LISTED = 12;
 /** The lines that are lists of links here. */
-const LINKED = new Set(["Threads", "When", "Worst", "Also resolved"]);
+const LINKED = new Set(["threads", "when", "worst", "also"]);
 
 export class Findings {
   private readonly panel: HTMLElement;
@@ -87,7 +87,7 @@ export class Findings {
     severity.className = `severity ${finding.severity}`;
     severity.textContent = finding.severity;
     title.append(severity, ` ${finding.title}`);
-    const lines = finding.lines.filter(({ head }) => !LINKED.has(head));
+    const lines = finding.lines.filter(({ of }) => !LINKED.has(of));
     const cells: [string, Node | string][] = [["Rule", finding.rule], ...lines.map(({ head, words }): [string, string] => [head, words])];
     cells.push(["When", this.list(finding.spans.map((span) => this.place(span, finding)))]);
     cells.push(["Threads", this.list(finding.threads.map((t) => this.thread(t, finding)))]);

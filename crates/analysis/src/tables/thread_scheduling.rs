@@ -95,8 +95,8 @@ pub(crate) struct ThreadScheduling {
     over: Vec<Was>,
 }
 
-/// Whether one of two paths of the same number is in the CPU controller's own hierarchy (v1) and the other in v2: recordings of corewise 0.1
-/// have the threads' groups of v2 and the settings of v1, whose numbers have nothing to do with each other.
+/// Whether one of two paths of the same number is in the CPU controller's own hierarchy (v1) and the other in v2: earlier
+/// versions recorded the threads' groups of v2 and the settings of v1, whose numbers are unrelated.
 fn are_of_two_hierarchies(one: NameId, other: NameId, world: &World) -> bool {
     let is_v1 = |path| world.name(path).map(|path| path.starts_with("cpu:"));
     is_v1(one).zip(is_v1(other)).is_some_and(|(one, other)| one != other)

@@ -115,7 +115,7 @@ fn cgroup_of(ctx: &RuleContext<'_>, claims: &[Claim]) -> Result<Option<QuotaOf>,
         }
         let path = row.get(thread_scheduling::CGROUP).map(str::to_owned);
         let period = row.get(thread_scheduling::CGROUP_PERIOD_NS).map(Ns);
-        // Otherwise it is a number, or no path to be written into a command.
+        // It may be a bare number, and a path with other characters is not safe in a command.
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._:@-\\".contains(&byte);
         let is_path =
             |path: &String| path.strip_prefix("cpu:").unwrap_or(path).starts_with('/') && path.bytes().all(is_plain);

@@ -5,7 +5,7 @@
 //!                                       ──Begins───────▶ edge begin
 //! ```
 //!
-//! A [`Field`] is the conversion of one field. What the cells are written to and read from is a [`WriteCells`] and a [`ReadCells`].
+//! A [`Field`] is the conversion of one field. The cells are written to a [`WriteCells`] and read from a [`ReadCells`].
 
 use super::{Coded, Donor, FrameToken};
 use crate::coded;
@@ -52,7 +52,7 @@ pub trait WriteCells {
 pub trait ReadCells {
     /// Returns a number; `None` is null.
     fn int(&mut self, at: usize) -> Option<i64>;
-    /// Returns a number of a column that is never null; `None` if there is none all the same.
+    /// Returns a number of a column that is never null; `None` if it is missing.
     fn number(&mut self, at: usize) -> Option<i64>;
     /// Returns a double.
     fn float(&mut self, at: usize) -> f64;

@@ -318,7 +318,7 @@ impl ReadCells for Cells<'_> {
     }
 
     fn word<T: Coded>(&mut self, at: usize) -> Option<T> {
-        // A word that notes do not have is the only one so far.
+        // Notes leave a word out only if its list has one.
         if self.name(at).is_empty() { T::of_code(0) } else { T::of_word(self.filled(at)?) }
     }
 
