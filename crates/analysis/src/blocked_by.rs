@@ -135,7 +135,7 @@ const SCHEDULER: [&str; 62] = [
 ];
 
 /// What a thread waits for. The order is that of the texts.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ReasonId(u32);
 
 /// What each callchain of a recording waits for.

@@ -35,6 +35,7 @@ mod parking;
 mod period_grid;
 pub mod plausible;
 pub mod rates;
+mod recent;
 mod shares;
 pub mod slow_intervals;
 pub(crate) mod tables;
@@ -43,6 +44,7 @@ mod thread_groups;
 mod thread_pairs;
 mod throttled;
 mod turns;
+mod waited_for;
 mod world;
 
 pub use allowed::SetId;

@@ -100,6 +100,9 @@ pub struct RecordOptions {
     pub marks: Vec<MarkPoint>,
     /// Record callchains at blocking switch-outs; BPF only.
     pub stacks: bool,
+    /// Record what threads wait for in futex calls: the call's arguments and the words of memory that may name the holder of a lock; BPF
+    /// only.
+    pub wait_objects: bool,
     /// Whether to sample what each CPU runs, with callchains; BPF only.
     pub sampling: Sampling,
     /// The events that each CPU counts while a thread runs there.
@@ -140,6 +143,7 @@ impl RecordOptions {
             only_focus: false,
             marks: Vec::new(),
             stacks: false,
+            wait_objects: true,
             sampling: Sampling::IfPossible(DEFAULT_SAMPLE_HZ),
             counters: CounterPlan::default(),
             energy: Energy::IfCheap(DEFAULT_POWER_INTERVAL),

@@ -146,6 +146,7 @@ impl Tracer {
         // Some kernels do not let programs attach to functions. Nothing else depends on it.
         let has = Wanted {
             irq,
+            wait_objects: options.wait_objects,
             functions: may_watch_functions(&btf),
             marks: !marks.is_empty(),
             stacks,
@@ -442,6 +443,7 @@ fn attach_marks(
 #[derive(Clone, Copy)]
 struct Wanted {
     irq: bool,
+    wait_objects: bool,
     functions: bool,
     marks: bool,
     stacks: bool,
@@ -517,6 +519,7 @@ fn open(
         (".infer", u32::from(wanted.infer)),
         (".counters", wanted.counters),
         (".registers", u32::from(reads_registers(btf))),
+        (".objects", futex_call(btf, wanted.wait_objects)),
         (".groups", u32::from(cpu_hierarchy().is_some_and(|hierarchy| !hierarchy.unified))),
         (".interrupts", kinds.iter().filter(|(wanted, _)| *wanted).map(|(_, bit)| bit).sum()),
     ];
@@ -588,4 +591,9 @@ fn reads_registers(btf: &Btf<'_>) -> bool {
     cfg!(target_arch = "x86_64")
         && has_field(btf, "pt_regs", "orig_ax")
         && btf.type_by_name::<types::Func<'_>>("bpf_task_pt_regs").is_some()
+}
+
+/// The number of the futex call, if programs read what it waits for (`objects.h`); else 0.
+fn futex_call(btf: &Btf<'_>, wanted: bool) -> u32 {
+    if wanted && reads_registers(btf) { libc::SYS_futex as u32 } else { 0 }
 }

@@ -3,7 +3,8 @@
 //! The bytes are read from files that may be truncated or corrupt, so no length or number is trusted.
 
 use model::{
-    Clock, CpuId, Event, EventKind, IrqKind, NameId, Ns, Prio, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
+    Clock, CpuId, Event, EventKind, FutexWait, IrqKind, NameId, Ns, Prio, StackId, Switch, SwitchOut, Tid, Wake,
+    WakeKind,
 };
 
 /// Several frequent events of one CPU.
@@ -176,6 +177,8 @@ fn late_wakeup(tid: Tid, now: u64, word: u64) -> EventKind {
 const WITH_STACKS: u8 = 0x80;
 /// Flag of an event's kind: the number of a system call follows.
 const WITH_CALL: u8 = 0x40;
+/// Flag of an event's kind: what a futex call waits for follows.
+const WITH_FUTEX: u8 = 0x20;
 /// Stands for a page fault, in place of a system call.
 pub const PAGE_FAULT: i32 = 0xff_ffff;
 /// The number of a kernel callchain of which only the system call is known: this plus the call's number.
@@ -183,6 +186,9 @@ pub const CALLS: i32 = 1 << 30;
 
 /// The type of a record of counts, as in bpf/wire.h.
 pub const COUNTED: u8 = 16;
+
+/// The type of a wakeup by a call that does not wake the futex, as in bpf/wire.h.
+const WOKEN_BY_CALL: u8 = 18;
 
 /// The type of a sample, as in bpf/profile.h. In the spool, numbers of callchains replace the addresses.
 pub const CPU_SAMPLE: u8 = 28;
@@ -252,7 +258,8 @@ pub fn decode_block(
         }
         last = time;
         let at = ns(time);
-        let base = kind & !(WITH_STACKS | WITH_CALL);
+        let mut futex = None;
+        let base = kind & !(WITH_STACKS | WITH_CALL | WITH_FUTEX);
         let what = match if matches!(base, 1 | 2) { base } else { kind } {
             1 | 2 => {
                 let (prev, next, exec) = (Tid(b.i32()), Tid(b.i32()), b.ns());
@@ -276,6 +283,9 @@ pub fn decode_block(
                     if b.complete && (0..=PAGE_FAULT).contains(&call) {
                         stack = chain(Chain { pid: 0, kernel: CALLS + call, user: -libc::EFAULT }, at);
                     }
+                }
+                if kind & WITH_FUTEX != 0 {
+                    futex = Some(futex_wait(&mut b, prev));
                 }
                 let (state_letter, class, number) = state(a);
                 EventKind::Switch(Switch {
@@ -327,14 +337,29 @@ pub fn decode_block(
                 continue;
             }
             15 => EventKind::Irq { kind: IrqKind::Ipi, number: i32::from(a), begins: true, name: NameId::NONE },
+            WOKEN_BY_CALL => {
+                // The reader adds the name of the call, as with interrupts.
+                EventKind::WokenByCall { tid: Tid(b.i32()), call: NameId(b.u32()), argument: b.u64() }
+            }
             _ => return false,
         };
         if !b.complete {
             return false;
         }
-        out(Event { at, offset: offset + at_byte, cpu, current: Tid::UNKNOWN, what });
+        for what in std::iter::once(what).chain(futex) {
+            out(Event { at, offset: offset + at_byte, cpu, current: Tid::UNKNOWN, what });
+        }
     }
     true
+}
+
+/// Decodes what a thread waits for in a futex call.
+fn futex_wait(b: &mut Bytes<'_>, tid: Tid) -> EventKind {
+    let (operation, bits, expected, address) = (b.u16(), b.u16(), b.u32(), b.u64());
+    let (read, own) = (bits & 1 != 0, bits & 2 != 0);
+    let [word, at_8, at_12, at_16] = std::array::from_fn(|_| b.u32());
+    let words = [word, at_8, if address.is_multiple_of(8) { at_16 } else { at_12 }];
+    EventKind::FutexWait(FutexWait { tid, address, operation, expected, read, own, words })
 }
 
 /// How many events a record of counts has at most, as in bpf/wire.h.

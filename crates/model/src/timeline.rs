@@ -4,8 +4,8 @@
 //! Everything in between (accounting, temporary files, folders, the threads of a pass) forwards [`TimelineEvent`]s unchanged.
 
 use crate::{
-    BlockRequest, CoreType, CpuId, CpuStretch, EnergyDomain, EnergyUse, Event, EventKind, InheritedPriority, IrqKind,
-    Mark, MaybeNs, NameId, Ns, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid, WakeKind,
+    BlockRequest, CoreType, CpuId, CpuStretch, EnergyDomain, EnergyUse, Event, EventKind, FutexWait, InheritedPriority,
+    IrqKind, Mark, MaybeNs, NameId, Ns, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid, WakeKind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,13 @@ pub enum Change {
     Throttled(bool),
     /// The thread left its CPU to wait, and its callchain was recorded.
     BlockedAt(StackId),
+    /// The thread left its CPU to wait in a futex call.
+    FutexWait(FutexWait),
+    /// The thread, which waited in a futex call, is woken by a thread that does not wake that futex, in this call ([`NameId::NONE`]: in
+    /// none).
+    WokenByCall(NameId),
+    /// The thread has this TID in its own PID namespace.
+    Inner(Tid),
     /// The thread ran on this CPU, or, if the CPU was not recorded, on a core of this type; it had this name, and was at the innermost frame
     /// of this callchain.
     Sampled(CpuId, CoreType, NameId, StackId),
@@ -236,6 +243,11 @@ impl TimelineEvent {
                 }
                 (thread(switch.prev)?, Change::BlockedAt(switch.stack))
             }
+            EventKind::FutexWait(wait) if event.at >= Ns::ZERO => (thread(wait.tid)?, Change::FutexWait(wait)),
+            EventKind::WokenByCall { tid, call, .. } if event.at >= Ns::ZERO => {
+                (thread(tid)?, Change::WokenByCall(call))
+            }
+            EventKind::Inner { tid, inner_tid, .. } => (thread(tid)?, Change::Inner(inner_tid)),
             EventKind::Migrate { tid, to, .. } => (thread(tid)?, Change::Queue(to)),
             EventKind::Mark(mark) if event.at >= Ns::ZERO => (Thread(mark.tid), Change::Mark(mark)),
             EventKind::Idle { state } => {

@@ -53,6 +53,8 @@
 //! | `energy` | `pkg=30/2`: `pkg` used 30 mJ since its last reading, 2 ms before; `pkg=30^4/2`: 26 to 34 mJ; `pkg=?back/2`: unknown, because `back` |
 //! | `temp` | `cpu=45.5`: the sensor `cpu` reads 45.5 °C |
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first |
+//! | `futex` | `A=m1<B`: A leaves its CPU to wait for word 1, a mutex whose memory names B; `A=m1`: it names no thread. `p` for a mutex with priority inheritance, `r` for a rwlock, `t` for the end of B, `s` for a condition variable, `k` for a word of its own |
+//! | `called` | `A=tgkill`: the thread that wakes A does not wake the futex for which A waits, but is in this call; `A=`: in none |
 //! | `begin` | `x`: the recording begins here; earlier events only set the states at its begin |
 //!
 //! **`source`** and words: `no_waking` (only `sched_wakeup` is recorded), `no_wakes`, `one_sided` (each side of a switch is an event of
@@ -64,8 +66,8 @@ use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened, Sampled};
 use model::{
     Batch, BlockOperation, BlockRequest, CoreType, CpuId, Device, Donor, EnergyDomain, EnergyUse, Event, EventKind,
-    InheritedPriority, IrqKind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry,
-    SnapshotState, StackFrame, StackId, Switch, SwitchOut, Temperature, Tid, Wake, WakeKind,
+    FutexWait, InheritedPriority, IrqKind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio,
+    SnapshotEntry, SnapshotState, StackFrame, StackId, Switch, SwitchOut, Temperature, Tid, Wake, WakeKind,
 };
 
 /// A drawn trace.
@@ -382,6 +384,33 @@ impl Pen {
         self.push(Phase::After, ms(column as i64), CpuId::UNKNOWN, EventKind::Temperature(what));
     }
 
+    fn futex(&mut self, column: usize, word: &str) {
+        let (thread, of) = word.split_once('=').unwrap_or_else(|| panic!("which futex? {word}"));
+        let (of, owner) = of.split_once('<').map_or((of, 0), |(of, by)| (of, Cell::read(by).tid.0.cast_unsigned()));
+        let (kind, number) = of.split_at(1);
+        // FUTEX_WAIT and FUTEX_WAIT_BITSET, both private, FUTEX_WAIT_BITSET with FUTEX_CLOCK_REALTIME, and FUTEX_LOCK_PI.
+        let (operation, expected, words) = match kind {
+            "m" => (128, 2, [2, owner, 0]),
+            "p" => (128 + 6, 0, [owner | 1 << 31, 0, 0]),
+            "r" => (393, 3, [3, 0, owner]),
+            "t" => (265, owner, [owner, 0, 0]),
+            "k" => (137, u32::MAX, [u32::MAX, 0, 0]),
+            "s" => (393, 0, [0; 3]),
+            _ => panic!("no kind of futex: {word}"),
+        };
+        let address = 0x1000 * number.parse::<u64>().unwrap_or_else(|_| panic!("which futex? {word}"));
+        let tid = Cell::read(thread).tid;
+        let what = FutexWait { tid, address, operation, expected, read: true, own: false, words };
+        self.push(Phase::After, ms(column as i64), cpu(0), EventKind::FutexWait(what));
+    }
+
+    fn woken_by_call(&mut self, column: usize, word: &str) {
+        let (thread, call) = word.split_once('=').unwrap_or_else(|| panic!("in which call is the waker? {word}"));
+        let call = if call.is_empty() { NameId::NONE } else { self.same_text(call) };
+        let what = EventKind::WokenByCall { tid: Cell::read(thread).tid, call, argument: 0 };
+        self.push(Phase::Before, ms(column as i64), cpu(0), what);
+    }
+
     fn stack(&self, column: usize, of: Tid) -> StackId {
         let at = self.stacks.iter().position(|drawn| *drawn == (column, of));
         at.map_or(StackId::NONE, |at| StackId(at as u32 + 1))
@@ -442,6 +471,8 @@ impl Pen {
             "domain" => return self.domain(column, word),
             "energy" => return self.energy(column, word),
             "temp" => return self.temperature(column, word),
+            "futex" => return self.futex(column, word),
+            "called" => return self.woken_by_call(column, word),
             _ => {}
         }
         if row == "weight" || row == "quota" {

@@ -18,6 +18,8 @@ pub(crate) mod idle_residency;
 pub(crate) mod idle_stays;
 pub(crate) mod idle_wakeups;
 pub(crate) mod interrupts;
+pub(crate) mod lock_waits;
+pub(crate) mod locks;
 pub(crate) mod lost_idleness;
 pub(crate) mod mark_counters;
 pub(crate) mod mark_stretches;
@@ -52,6 +54,7 @@ pub(crate) mod thread_by_frequency;
 pub(crate) mod thread_counters;
 pub(crate) mod thread_ipc;
 pub(crate) mod thread_scheduling;
+pub(crate) mod wait_objects;
 pub(crate) mod waits;
 pub(crate) mod wakers;
 
@@ -123,6 +126,9 @@ pub const ANALYSES: &[Entry] = &[
     entry::<ran_instead::RanInstead>(&tables::RAN_INSTEAD),
     entry::<switch_causes::SwitchCauses>(&tables::SWITCH_CAUSES),
     entry::<waits::Waits>(&tables::WAITS),
+    entry::<locks::Locks>(&tables::LOCKS),
+    entry::<lock_waits::LockWaits>(&tables::LOCK_WAITS),
+    entry::<wait_objects::WaitObjects>(&tables::WAIT_OBJECTS),
     entry::<pools::Pools>(&tables::POOLS),
 ];
 

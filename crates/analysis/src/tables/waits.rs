@@ -7,13 +7,10 @@
 //! ```
 
 use crate::by_thread::ByThread;
+use crate::recent::Recent;
 use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{Ns, Reason, Rows, Span, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
-use std::collections::{BTreeMap, VecDeque};
-
-/// The number of stretches kept for each thread. For a long wait only the waker's last stretches are known. In return,
-/// the memory for a thread does not depend on the length of the recording.
-const REMEMBERED: usize = 32;
+use std::collections::BTreeMap;
 
 pub(crate) struct Waits {
     ready_known: bool,
@@ -23,8 +20,7 @@ pub(crate) struct Waits {
 #[derive(Clone, Default)]
 struct Thread {
     tid: Tid,
-    /// The last stretches in order of time, with the index of their column.
-    recent: VecDeque<(Span, Option<usize>)>,
+    recent: Recent,
     /// The open wait: its span, the state letter (0 if unknown) and what the thread waits for, if known.
     open: Option<(Span, u8, Option<ReasonId>)>,
     by: BTreeMap<Ended, Sums>,
@@ -42,37 +38,6 @@ struct Sums {
     blocked: Ns,
     /// In the order of the columns.
     waker: [Ns; 4],
-}
-
-/// Returns the index of the waker's column to which a stretch adds.
-fn column(stretch: &ThreadStretch) -> Option<usize> {
-    match (stretch.state, stretch.reason) {
-        (ThreadState::Running, _) => Some(0),
-        (ThreadState::Ready, reason) if reason.left_runnable() => Some(1),
-        (ThreadState::Ready, _) => Some(2),
-        (ThreadState::Blocked, _) => Some(3),
-        (ThreadState::Unknown | ThreadState::Exited, _) => None,
-    }
-}
-
-impl Thread {
-    fn remember(&mut self, stretch: &ThreadStretch) {
-        if self.recent.len() == REMEMBERED {
-            self.recent.pop_front();
-        }
-        self.recent.push_back((stretch.span, column(stretch)));
-    }
-
-    /// Returns its state times within a past span.
-    fn during(&self, time: Span) -> [Ns; 4] {
-        let mut sums = [Ns::ZERO; 4];
-        for (span, column) in self.recent.iter().rev().take_while(|(span, _)| span.end > time.start) {
-            if let (Some(at), Some(within)) = (*column, span.overlap(time)) {
-                sums[at] = sums[at] + within.len();
-            }
-        }
-        sums
-    }
 }
 
 impl Waits {
@@ -104,7 +69,7 @@ impl Analysis for Waits {
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         let thread = self.threads.of(stretch.thread);
         thread.tid = stretch.tid;
-        thread.remember(stretch);
+        thread.recent.push(stretch);
         thread.woke = None;
         let ended = thread.open.take();
         if stretch.state == ThreadState::Blocked {
@@ -120,7 +85,7 @@ impl Analysis for Waits {
             .threads
             .get(waker)
             .filter(|_| waker > ThreadKey::IDLE)
-            .map_or([Ns::ZERO; 4], |waker| waker.during(span));
+            .map_or([Ns::ZERO; 4], |waker| waker.recent.during(span));
         let ended = (waker, letter, reason);
         let together = waker > ThreadKey::IDLE && self.together(stretch.thread, ended);
         let sums = self.threads.of(stretch.thread).by.entry(ended).or_default();

@@ -29,6 +29,7 @@ mod smt_utilisation;
 mod switch_causes;
 mod task_classes;
 mod thread_scheduling;
+mod wait_objects;
 mod waits;
 mod wakers;
 
@@ -48,6 +49,7 @@ const LAWS: &[Law] = &[
     ran_instead::holds,
     switch_causes::holds,
     waits::holds,
+    wait_objects::holds,
     migrations::holds,
     run_lengths::holds,
     priority_residency::holds,

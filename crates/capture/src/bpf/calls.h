@@ -10,20 +10,36 @@
 
 #define IN_STATE_D 2
 
+/* The registers with which a thread entered the kernel; 0 for kernel threads, and where they do not show the call. */
+INLINE struct pt_regs *entered_with(struct task_struct *p)
+{
+	if (!reads_registers || p->flags & PF_KTHREAD)
+		return 0;
+	struct pt_regs *registers = registers_of(p);
+	if (!registers || !FIELD_EXISTS(registers->orig_ax) || !registers->ip)
+		return 0;
+	return registers;
+}
+
+/* The number of the system call in which `p` is; -1: in none. */
+INLINE int call_of(struct task_struct *p, struct pt_regs *registers)
+{
+	long long number = registers->orig_ax;
+	bool in_call = number >= 0 && number < PAGE_FAULT && (long long)registers->ax == -ENOSYS && !is_compat(p);
+	return in_call ? number : -1;
+}
+
 /* Adds it after the `bytes` of the switch of `prev`. Returns the new number of bytes. */
 INLINE u32 add_call(struct task_struct *prev, u32 code, u32 *at, u32 bytes)
 {
-	if (!reads_registers || prev->flags & PF_KTHREAD)
+	struct pt_regs *registers = entered_with(prev);
+	if (!registers)
 		return bytes;
-	struct pt_regs *registers = registers_of(prev);
-	if (!registers || !FIELD_EXISTS(registers->orig_ax) || !registers->ip)
-		return bytes;
-	long long number = registers->orig_ax;
-	bool in_call = number >= 0 && number < PAGE_FAULT && (long long)registers->ax == -ENOSYS && !is_compat(prev);
-	if (!in_call && !(number == -1 && code == IN_STATE_D))
+	int number = call_of(prev, registers);
+	if (number < 0 && !((long long)registers->orig_ax == -1 && code == IN_STATE_D))
 		return bytes;
 	at[1] |= WITH_CALL;
-	at[bytes / 4] = in_call ? number : PAGE_FAULT;
+	at[bytes / 4] = number < 0 ? PAGE_FAULT : number;
 	return bytes + 4;
 }
 

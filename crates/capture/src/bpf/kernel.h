@@ -133,6 +133,15 @@ struct pt_regs {
 	unsigned long ax;
 	unsigned long orig_ax;
 	unsigned long ip;
+	unsigned long di;
+	unsigned long si;
+	unsigned long dx;
+	unsigned long sp;
+} RELOCATED;
+
+/* On x86. */
+struct thread_struct {
+	unsigned long fsbase;
 } RELOCATED;
 
 struct task_struct {
@@ -158,6 +167,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct css_set *cgroups;
+	struct thread_struct thread;
 	char comm[16];
 } RELOCATED;
 
@@ -209,6 +219,7 @@ static long (*const map_push)(void *map, const void *value, u64 flags) = (void *
 static long (*const map_pop)(void *map, void *value) = (void *)88;
 static long (*const probe_read)(void *dst, u32 size, const void *from) = (void *)113;
 static long (*const probe_read_str)(void *dst, u32 size, const void *from) = (void *)115;
+static long (*const probe_read_user)(void *dst, u32 size, const void *from) = (void *)112;
 #define READ(into, field) probe_read(&(into), sizeof(into), &(field))
 static long (*const seq_write)(struct seq_file *seq, const void *data, u32 len) = (void *)127;
 static long (*const ring_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;

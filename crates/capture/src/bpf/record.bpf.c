@@ -45,6 +45,7 @@ struct seen {
 	u64 early; /* when it was WOKEN_EARLY */
 	u64 queue_stats; /* queue_stats_of() at its last switch-out to wait */
 	u64 exec; /* its charged CPU time when it was last recorded (hidden_switches.h) */
+	u64 futex; /* the address that it waits for, if BLOCKED in a futex call; else 0 (objects.h) */
 	/* If masks are compared (affinity.h). */
 	u32 of; /* the TID of the mask */
 	u64 mask; /* the mask's checksum */
@@ -450,6 +451,7 @@ INLINE void note_switch_in(struct block *own, u64 task, u32 tid, u64 exec, u64 a
 #include "stacks.h"
 #include "yields.h"
 #include "calls.h"
+#include "objects.h"
 #include "hidden_switches.h"
 
 /* Not inline: its stack and that of infer_at_switch() would be too large together. */
@@ -498,6 +500,11 @@ NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct
 		bytes = add_stacks(ctx, prev, at, bytes);
 	else if (to_wait)
 		bytes = add_call(prev, code, at, bytes);
+	if (futex_call && to_wait) {
+		struct seen *s = seen_of(prev->pid);
+		if (s)
+			bytes = add_futex(prev, s, at, bytes);
+	}
 	release(b, bytes);
 	/* Last, so that the next thread's counts contain as little of this program as possible. */
 	if (counters)
@@ -529,7 +536,8 @@ int sched_switch_old(u64 *ctx)
 	return on_switch(ctx, ctx[0], prev, next, state);
 }
 
-INLINE int on_wake(struct task_struct *p, u32 type)
+/* `futex`: the address that `p` waits for, 0 if none. */
+INLINE int on_wake(struct task_struct *p, u32 type, u64 futex)
 {
 	u32 cpu = this_cpu();
 	struct block *own = base_block(cpu);
@@ -538,6 +546,8 @@ INLINE int on_wake(struct task_struct *p, u32 type)
 		return 0;
 	u64 now = ktime();
 	compare_mask(p, now, SLEPT);
+	if (futex_call && futex && !own->interrupts)
+		woken_by_call(b, now, p, futex);
 	u32 *at = room(b, now, word(type, p->prio, cpu_of(p)));
 	at[2] = p->pid;
 	/* A thread that was interrupted is not the waker. */
@@ -550,8 +560,11 @@ SEC("tp_btf/sched_waking")
 int sched_waking(u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
+	u64 futex = 0;
 	if (QUEUE_TIME(p)) {
 		struct seen *s = seen_of(p->pid);
+		if (futex_call && s && s->wait == (p->pid | BLOCKED))
+			futex = s->futex;
 		/* If it is still on its CPU, the wakeup is early only if its switch-out has not been seen. */
 		if (s && p->on_cpu && s->wait != (p->pid | BLOCKED)) {
 			s->wait = p->pid | WOKEN_EARLY;
@@ -560,13 +573,13 @@ int sched_waking(u64 *ctx)
 			s->wait = p->pid | WOKEN;
 		}
 	}
-	return on_wake(p, WAKING);
+	return on_wake(p, WAKING, futex);
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int sched_wakeup_new(u64 *ctx)
 {
-	return on_wake((void *)ctx[0], NEW);
+	return on_wake((void *)ctx[0], NEW, 0);
 }
 
 /* Loaded if the kernel keeps no time of queueing. */
@@ -580,7 +593,7 @@ int sched_wakeup(u64 *ctx)
 	u32 tid = p->pid, target = cpu_of(p);
 	struct pending *w = slot(target, tid);
 	if (!w)
-		return on_wake(p, WAKEUP);
+		return on_wake(p, WAKEUP, 0);
 	if (unlikely(w->at && w->tid != tid))
 		send_pending(w);
 	w->tid = tid;

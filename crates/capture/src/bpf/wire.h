@@ -6,6 +6,9 @@
  *   SWITCH_WITH_WAKEUP  the same, then u64 (ns since the wakeup << 16 | its target)
  *                both may have WITH_STACKS; then s32 kernel callchain   s32 user callchain   u32 process of prev follow;
  *                or WITH_CALL; then u32 system call follows
+ *                With WITH_FUTEX, what a futex call waits for comes last:  u16 operation   u16 bits: 1 the words could be read, 2 the word
+ *                is in the thread's own stack or thread block
+ *                u32 expected value   u64 address   u32 the words at address + 0, 8, 12 and 16
  *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
  *   MIGRATE      b from   u32 tid   u32 to
  *   IDLE         a state, 255 on leaving
@@ -18,6 +21,8 @@
  *   COUNTED      a first event   b bits: which of the events from there on were counted, COUNTS_SHARED, how many they are
  *                u32 tid, -1: several   u32 0   u64 ns since the reading before   u64 count of each; with COUNTS_SHARED also u64 ns
  *                counting of each
+ *   WOKEN_BY_CALL  u32 tid   u32 system call of the waker, all ones: none   u64 its first argument; of a thread that waited for a
+ *                futex, if the waker does not wake that futex. Comes before the WAKING.
  *   LATE_WAKEUP         u32 tid   u32 0   u64 (ns since the wakeup << 16 | its target), of a wakeup recorded before its switch-in
  *
  * Rare events are sent one by one, after a `struct rare`. A priority byte of 255 is -1 (deadline). */
@@ -30,7 +35,7 @@
 
 #define LEVELS 4
 #define BLOCK_DATA 4096
-#define RECORD_MAX 48
+#define RECORD_MAX 80
 /* Number of pending wakeups of each CPU: a power of two. */
 #define PENDING 32
 /* Number of threads that are followed from their blocking to their switch-in: a power of two. */
@@ -43,6 +48,8 @@
 /* Flag of a type: the number of the system call in which the thread waits follows, or PAGE_FAULT (calls.h). */
 #define WITH_CALL 0x40
 #define PAGE_FAULT 0xffffff
+/* Flag of a type: what a futex call waits for follows (objects.h). */
+#define WITH_FUTEX 0x20
 /* The number of innermost frames recorded: the kernel's maximum, and half as many in user space, which has more callchains. */
 #define KERNEL_DEPTH 127
 #define USER_DEPTH 64
@@ -87,6 +94,7 @@ enum frequent {
 	IPI,
 	COUNTED,
 	TIMER_OUT,
+	WOKEN_BY_CALL,
 };
 
 /* Interrupts that one CPU sends another. */

@@ -106,6 +106,11 @@ fn entry_of(call: i32) -> String {
     if call == wire::PAGE_FAULT {
         return "asm_exc_page_fault".to_owned();
     }
+    format!("__x64_sys_{}", call_name(call))
+}
+
+/// Returns the name of a system call, or its number if it has no known name.
+pub fn call_name(call: i32) -> String {
     let known = usize::try_from(call).ok().and_then(syscalls::x86_64::Sysno::new);
-    known.map_or_else(|| format!("__x64_sys_{call}"), |call| format!("__x64_sys_{}", call.name()))
+    known.map_or_else(|| call.to_string(), |call| call.name().to_owned())
 }

@@ -1,6 +1,6 @@
 //! Decodes rare events and snapshot rows to the model's events, and assigns ids to names.
 
-use super::callchains::Callchains;
+use super::callchains::{Callchains, call_name};
 use super::energy::Energy;
 use super::frame;
 use crate::wire::{self, Bytes, Row};
@@ -115,6 +115,9 @@ impl Decoder {
     pub fn complete(&mut self, event: &mut Event) {
         if let EventKind::Count { event: number, .. } = &mut event.what {
             *number = self.counters.get(&number.0).copied().unwrap_or_default();
+        } else if let EventKind::WokenByCall { call, .. } = &mut event.what {
+            let number = call.0.cast_signed();
+            *call = if number < 0 { NameId::NONE } else { self.names.id(&call_name(number)) };
         } else if let EventKind::Irq { kind, number, name: name @ NameId(0), .. } = &mut event.what {
             let of = *number;
             let mut listed = |list: &[&str]| {

@@ -375,6 +375,47 @@ fn timers_have_the_names_of_their_functions() {
     assert!(bad.0.is_empty(), "{bad:?}");
 }
 
+/// A switch in a futex call, a wakeup by another call, and a switch after them, which shows that the lengths are right.
+#[test]
+fn what_a_thread_waits_for_comes_with_its_switch() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = begin(dir.path());
+    w.begin_segment(0).unwrap();
+    w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
+    let mut waits = block(0, 0, 300, 1, 0)[..wire::BLOCK_HEAD].to_vec();
+    waits[4..8].copy_from_slice(&3u32.to_ne_bytes());
+    let numbers = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+    let head = |after: u32, kind: u8, code: u8| [&after.to_ne_bytes()[..], &[kind, code, 120, 120]].concat();
+    // A switch with its call and the futex, of address 0x1_0000_0008: the operation and two bits, the value, and the words.
+    waits.extend(
+        [head(0, 1 | 0x40 | 0x20, 1), numbers(&[7, 0, 5, 0, 202, 128 | 3 << 16, 2, 8, 1, 2, 9, 10, 11])].concat(),
+    );
+    waits.extend([head(1, 18, 0), numbers(&[7, 234, 8, 1])].concat());
+    waits.extend([head(2, 1, 1), numbers(&[0, 7, 6, 0])].concat());
+    w.frame(&[&waits]).unwrap();
+    w.frame(&[&mark(frame::END, 900)]).unwrap();
+    w.flush().unwrap();
+    let (events, names, bad) = read(dir.path());
+    assert!(bad.0.is_empty(), "{bad:?}");
+    let tid = model::Tid(7);
+    let wait = model::FutexWait {
+        tid,
+        address: 0x1_0000_0008,
+        operation: 128,
+        expected: 2,
+        read: true,
+        own: true,
+        words: [2, 9, 11],
+    };
+    let of_futexes: Vec<_> =
+        events.iter().filter(|e| !matches!(e.what, EventKind::Switch(_))).map(|e| (e.at.0, e.what)).collect();
+    let call = names.iter().position(|name| &**name == "tgkill").unwrap() as u32 + 1;
+    let woken = EventKind::WokenByCall { tid, call: model::NameId(call), argument: 0x1_0000_0008 };
+    assert_eq!(of_futexes, [(300, EventKind::FutexWait(wait)), (301, woken)]);
+    let switches = events.iter().filter(|e| matches!(e.what, EventKind::Switch(_))).map(|e| e.at.0);
+    assert_eq!(switches.collect::<Vec<_>>(), [300, 302]);
+}
+
 /// Each segment repeats all settings: unchanged settings are reported once, and again after a gap.
 #[test]
 fn quotas_are_reported() {

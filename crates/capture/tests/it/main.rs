@@ -4,6 +4,7 @@
 mod block;
 mod counters;
 mod counters_offline;
+mod futexes;
 mod hidden_switches;
 mod live;
 mod names;

@@ -40,8 +40,9 @@ function as a mark, in every process that runs FILE, and each hit of a USDT prob
 (longjmp, an exception) stays open. Each marked call costs the program two traps into the kernel, so mark functions that run at most \
 a few thousand times a second. `corewise table DIR marks` lists the marks.
 
-Waits: every recording has the system call or page fault in which a thread waits (x86-64; `corewise table DIR switch_causes`). \
---stacks records the callchain of each switch-out that blocks, in the kernel and in the program, which also shows what kernel threads \
+Waits: every recording has the system call or page fault in which a thread waits (x86-64; `corewise table DIR switch_causes`), and of \
+a futex call the address and the words of memory there that name the holder of a lock (`corewise table DIR lock_waits`); \
+--no-wait-objects leaves the latter out. --stacks records the callchain of each switch-out that blocks, in the kernel and in the program, which also shows what kernel threads \
 wait for (the first function outside the scheduler); `corewise export --to firefox` shows the callchains. Functions are named from the kernel's symbol list \
 and from the symbols of the files that exist when the recording ends; files are identified by build id. User callchains need frame \
 pointers: in code without them, the innermost function is right and its callers are missing or wrong. A process that ends within \
@@ -111,6 +112,9 @@ pub struct Args {
     /// Record the callchain of each switch-out that blocks, in the kernel and in programs with frame pointers
     #[arg(long)]
     stacks: bool,
+    /// Leave out what threads wait for: addresses of futexes, and the words of memory there that name the holder of a lock
+    #[arg(long)]
+    no_wait_objects: bool,
     /// Sample what each CPU runs, with callchains, HZ times a second [default: 99; 997 if no number is given]
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "997", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sample: Option<u32>,
@@ -207,6 +211,7 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
     options.only_focus = args.only_focus;
     options.marks = args.mark;
     options.stacks = args.stacks;
+    options.wait_objects = !args.no_wait_objects;
     options.sampling = match args.sample {
         Some(hz) => Sampling::Required(hz),
         None if args.no_sample => Sampling::Off,

@@ -1,7 +1,10 @@
 //! Recordings of the test machine.
 
 use crate::support::{self, Folder, corewise, good, run};
+use ingest::{Anomalies, Reach};
+use model::Batch;
 use serde_json::Value;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,21 +15,21 @@ fn check(dir: &str) -> Value {
     checked
 }
 
-/// Waits until a file of the spool has data.
-fn wait_for_spool(dir: &str) {
+/// Returns whether an event of the recording, which goes on, can be read.
+fn has_events(dir: &str) -> bool {
+    let Ok(opened) = capture::open_spool(Path::new(dir)) else { return false };
+    let (mut batch, mut bad) = (Batch::default(), Anomalies::default());
+    opened.streams.into_iter().any(|mut stream| {
+        while matches!(stream.next(&mut batch, &mut bad), Ok(Reach::Until(_))) && batch.events.is_empty() {}
+        !batch.events.is_empty()
+    })
+}
+
+/// Waits until the recording has events that are written. It has begun before that: the snapshot of all threads comes first.
+fn wait_for_events(dir: &str) {
     let end = Instant::now() + Duration::from_secs(60);
-    let spool = std::path::Path::new(dir).join("spool");
-    let written = || {
-        std::fs::read_dir(&spool).is_ok_and(|mut all| {
-            all.any(|f| {
-                f.is_ok_and(|f| {
-                    f.path().extension().is_some_and(|e| e == "seg") && f.metadata().is_ok_and(|m| m.len() > 8192)
-                })
-            })
-        })
-    };
-    while !written() {
-        assert!(Instant::now() < end, "the recorder writes nothing to {}", spool.display());
+    while !has_events(dir) {
+        assert!(Instant::now() < end, "the recorder writes no events to {dir}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -90,7 +93,7 @@ fn ctrl_c_ends_a_recording_normally() {
     let folder = Folder::new();
     let dir = folder.name("run.cw");
     let child = start(&["record", "-o", &dir]);
-    wait_for_spool(&dir);
+    wait_for_events(&dir);
     // SAFETY: a signal to our own child.
     assert_eq!(unsafe { libc::kill(child.id().cast_signed(), libc::SIGINT) }, 0);
     let ended = support::ran(child.wait_with_output().unwrap());
@@ -104,7 +107,7 @@ fn the_recording_of_a_killed_recorder_can_be_recovered() {
     let folder = Folder::new();
     let (dir, other) = (folder.name("run.cw"), folder.name("other.cw"));
     let mut child = start(&["record", "-o", &dir, "--", "sleep", "30"]);
-    wait_for_spool(&dir);
+    wait_for_events(&dir);
     child.kill().unwrap();
     child.wait().unwrap();
     let report = run(["report", &dir]);

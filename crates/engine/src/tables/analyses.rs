@@ -14,9 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The analyses that need callchains: of switch-outs or of samples.
-const OF_CHAINS: [&TableDef; 6] = [
+const OF_CHAINS: [&TableDef; 8] = [
     &tables::SWITCH_CAUSES,
     &tables::WAITS,
+    &tables::LOCK_WAITS,
+    &tables::WAIT_OBJECTS,
     &tables::SAMPLES,
     &tables::FOLDED_STACKS,
     &tables::REQUESTS,
@@ -24,8 +26,16 @@ const OF_CHAINS: [&TableDef; 6] = [
 ];
 
 /// The analyses that need the pools and processes of threads.
-const OF_GROUPS: [&TableDef; 5] =
-    [&tables::POOLS, &tables::PARALLEL_REGIONS, &tables::REQUESTS, &tables::TASK_CLASSES, &tables::IDLE_ENDS];
+const OF_GROUPS: [&TableDef; 8] = [
+    &tables::POOLS,
+    &tables::PARALLEL_REGIONS,
+    &tables::REQUESTS,
+    &tables::TASK_CLASSES,
+    &tables::IDLE_ENDS,
+    &tables::LOCKS,
+    &tables::LOCK_WAITS,
+    &tables::WAIT_OBJECTS,
+];
 
 /// The analyses that need to know where interrupts woke threads.
 const OF_WAKES: [&TableDef; 4] =

@@ -189,6 +189,8 @@ whole_numbers! {
     Unsigned: u64, Long, |v| v.cast_signed(), |cell| Some(cell.cast_unsigned());
     /// A 32-bit number with few distinct values.
     SmallKey: u32, Key, |v| v.into(), |cell| u32::try_from(cell).ok();
+    /// A 16-bit number.
+    Short: u16, Int, |v| v.into(), |cell| u16::try_from(cell).ok();
     /// A number.
     Long: i64, Long, |v| v, |cell| Some(cell);
     /// A number with few distinct values.
@@ -307,6 +309,10 @@ flags! {
     Ends: EDGES, 1;
     /// Whether energy follows from power.
     FromPower: ["counter", "power"], 1;
+    /// Whether something could be read.
+    Read: ["no", "yes"], 1;
+    /// Whether something is the thread's own.
+    Own: ["no", "yes"], 1;
 }
 
 /// Whether a frame was displayed.

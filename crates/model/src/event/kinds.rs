@@ -9,12 +9,12 @@
 use super::cells::{
     Begins, Chain, Clamp, CoreTypeOrUniform, CountKey, Cpu, Displayed, Ends, Field, Float, FromPower, Id, Int, Jank,
     Key, KnownCount, KnownPriority, KnownProcess, KnownThread, LentBy, Long, MaybeCpu, MaybeTime, MaybeTimeKey, Name,
-    Nice, Policy, Priority, ReadCells, SmallKey, Storage, Thread, ThreadOrAll, Time, Token, Total, Unsigned, Weight,
-    Word, WriteCells, word,
+    Nice, Own, Policy, Priority, Read, ReadCells, Short, SmallKey, Storage, Thread, ThreadOrAll, Time, Token, Total,
+    Unsigned, Weight, Word, WriteCells, word,
 };
 use super::{
-    BlockOperation, BlockRequest, Clock, Device, EventKind, Frame, FrameStretch, InheritedPriority, IrqKind, LossSpan,
-    Mark, MarkEdge, NameId, SnapshotState, SwitchOut, WakeKind,
+    BlockOperation, BlockRequest, Clock, Device, EventKind, Frame, FrameStretch, FutexWait, InheritedPriority, IrqKind,
+    LossSpan, Mark, MarkEdge, NameId, SnapshotState, SwitchOut, WakeKind,
 };
 use crate::coded;
 use crate::{
@@ -179,7 +179,7 @@ listed! {
     IdealCpu IDEAL_CPU, Idle IDLE, Frequency FREQUENCY, Parking PARKING, Irq IRQ, Block BLOCK, CpuSample CPU_SAMPLE,
     Count COUNT, CountAtMark COUNT_AT_MARK, Charge CHARGE, Counter COUNTER, Clock CLOCK, Mark MARK, Value VALUE,
     EnergyDomain ENERGY_DOMAIN, Energy ENERGY, Temperature TEMPERATURE, Frame FRAME, Present PRESENT,
-    FrameTime FRAME_TIME, Loss LOSS, Sample SAMPLE,
+    FrameTime FRAME_TIME, Loss LOSS, Sample SAMPLE, FutexWait FUTEX_WAIT, WokenByCall WOKEN_BY_CALL,
 }
 
 /// Declares a table. Notes have the first of the names in brackets.
@@ -551,6 +551,24 @@ event_kinds! {
         to: MaybeTime = ns("to_ns", "Time of the buffer's first event after the loss.").or_null().note("to"),
         cpu: MaybeCpu = int("of_cpu", "", "The CPU whose buffer lost events; null: any CPU.").or_null().note("cpu"),
         events: CountKey = int("events", "count", "Number of lost events; −1 if the source does not count them."),
+    ];
+    FutexWait FUTEX_WAIT "futex_wait" "A thread left its CPU to wait in a futex call: the call's arguments, and the memory at its address."
+        { EventKind::FutexWait(FutexWait { tid, address, operation, expected, read, own, words: [word, at_8, writer] }) } [
+        tid: Thread = TID,
+        address: Id = int("address", "", "The address of the word in its process, with unchanged bits."),
+        operation: Short = int("operation", "", "The operation, with its flags."),
+        expected: SmallKey = int("expected", "", "The value that the word has to have."),
+        read: Read = word_column("read", "Whether the memory could be read: yes or no. If not, the words are 0."),
+        own: Own = word_column("own", "Whether the word lies in the thread's own stack or thread block: yes or no."),
+        word: SmallKey = int("word", "", "The word at the address."),
+        at_8: SmallKey = int("word_at_8", "", "The word 8 bytes after it."),
+        writer: SmallKey = int("word_of_writer", "", "The word 16 bytes after an address that is divisible by 8, otherwise 12 bytes: where a rwlock of glibc has its writer."),
+    ];
+    WokenByCall WOKEN_BY_CALL "woken_by_call" "A thread that waited in a futex call was woken by a thread that did not wake that futex."
+        { EventKind::WokenByCall { tid, call, argument } } [
+        tid: Thread = int("tid", "", "TID of the thread that was woken.").note("pid"),
+        call: Name = word_column("call", "The system call of the waker; null: it was in none.").or_null(),
+        argument: Id = int("argument", "", "The first argument of that call, with unchanged bits."),
     ];
     Sample SAMPLE "sample" "Any other sample; it only shows that the recording was running."
         { EventKind::Sample } [];

@@ -11,6 +11,7 @@ mod device;
 mod kinds;
 mod program;
 mod sched;
+mod waiting;
 
 pub use batch::{Batch, LeftOut, LossSpan, SamplingOff};
 pub use cells::{ReadCells, Storage, WriteCells};
@@ -19,6 +20,7 @@ pub use device::{BlockOperation, BlockRequest, Clock, Device, IrqKind};
 pub use kinds::{EventColumn, EventTable, EventTableId, STACKS, ThreadNote};
 pub use program::{Frame, FrameStretch, FrameToken, Mark, MarkEdge};
 pub use sched::{Donor, InheritedPriority, SnapshotEntry, SnapshotState, Switch, SwitchOut, Wake, WakeKind};
+pub use waiting::{FutexWait, WaitKind};
 
 use crate::{
     CoreType, CpuId, EnergyDomain, EnergyUse, FrameTime, MaybeNs, Ns, Pid, Present, Prio, StackId, Temperature, Tid,
@@ -78,6 +80,18 @@ pub enum EventKind {
     Switch(Switch),
     /// A thread was woken.
     Wake(Wake),
+    /// A thread leaves its CPU to wait in a futex call: follows its [`EventKind::Switch`], at the same time.
+    FutexWait(FutexWait),
+    /// A thread that waits in a futex call is woken by a thread that does not wake that futex: by a signal, or by an exit. Precedes its
+    /// [`EventKind::Wake`], at the same time. Without it, a thread that wakes it wakes the futex.
+    WokenByCall {
+        /// The thread that is woken.
+        tid: Tid,
+        /// The system call in which the waker is; none: it is in none.
+        call: NameId,
+        /// The first argument of that call.
+        argument: u64,
+    },
     /// A thread that is not running was moved to another CPU's run queue (`sched_migrate_task`).
     Migrate {
         /// The thread that was moved.

@@ -86,6 +86,8 @@ column_types! {
     Application: Text "" Text, shows Name, "Name of the program; null if not recorded.";
     /// The process of a frame log.
     Process: Int "" i64, "Process ID; null if not recorded.";
+    /// An address in a process.
+    Address: Text "" Text, shows Address;
     /// A swap chain of a frame log.
     SwapChain: Text "" Text, shows Address, "Address of the swap chain; null if not recorded.";
 }

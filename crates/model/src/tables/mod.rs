@@ -11,6 +11,7 @@ mod critical;
 mod energy_used;
 mod frame_log;
 mod idle;
+mod locked;
 mod lost_idle;
 mod marked;
 mod moves;
@@ -34,6 +35,7 @@ pub use critical::*;
 pub use energy_used::*;
 pub use frame_log::*;
 pub use idle::*;
+pub use locked::*;
 pub use lost_idle::*;
 pub use marked::*;
 pub use moves::*;
@@ -318,6 +320,9 @@ pub const ALL: &[&TableDef] = &[
     &CPU_COUNTERS,
     &MARK_COUNTERS,
     &WAITS,
+    &LOCKS,
+    &LOCK_WAITS,
+    &WAIT_OBJECTS,
     &POOLS,
     &MIGRATIONS,
     &MIGRATION_MATRIX,

@@ -12,8 +12,8 @@ use analysis::{Begins, Context, Running, ThreadGroups};
 use changes::{Allowed, Changes, MarkEvent, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
-    CoreType, CpuId, CpuStretch, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span, StackFrame,
-    Stacks, Table, ThreadStretch, Tid, Timeline, TimelineEvent, Value, tables,
+    CoreType, CpuId, CpuStretch, Event, EventKind, FutexWait, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span,
+    StackFrame, Stacks, SwitchOut, Table, ThreadStretch, Tid, Timeline, TimelineEvent, Value, tables,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -76,6 +76,7 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     add_samples(&mut batch, &mut Rng(seed ^ 0x5a5a));
     add_counts(&mut batch, &mut Rng(seed ^ 0xc0c0));
     add_counts_at_marks(&mut batch, &mut Rng(seed ^ 0xa7a7));
+    add_futexes(&mut batch.events, &mut Rng(seed ^ 0xf0f0));
     let has_waking = !rng.one_in(3);
     let rules = Rules { has_waking, has_wakes: has_waking || rng.one_in(2), ..Rules::default() };
     let machine = if rng.one_in(4) { Machine::default() } else { testkit::machine(MACHINE) };
@@ -102,6 +103,28 @@ fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
         Some(Event { current: Tid::UNKNOWN, what, ..*event })
     };
     *events = events.iter().flat_map(|e| [Some(*e), power(e)]).flatten().collect();
+}
+
+/// Adds what threads wait for, of few words and owners, and wakers that do not wake the word.
+fn add_futexes(events: &mut Vec<Event>, rng: &mut Rng) {
+    let mut futex = |event: &Event| {
+        let what = match event.what {
+            EventKind::Switch(switch) if switch.out == SwitchOut::Blocked && rng.one_in(2) => {
+                let [operation, expected] = rng.pick(&[[128, 2], [134, 0], [393, 3], [265, 2], [393, 0]])?;
+                let owner = rng.below(6) as u32;
+                let words = rng.pick(&[[2, owner, owner], [owner | 1 << 31, 0, 0]])?;
+                let address = 8 * (1 + rng.below(2)) as u64;
+                let (tid, operation, read) = (switch.prev, operation as u16, rng.one_in(2));
+                EventKind::FutexWait(FutexWait { tid, address, operation, expected, read, own: rng.one_in(4), words })
+            }
+            EventKind::Wake(wake) if rng.one_in(8) => {
+                EventKind::WokenByCall { tid: wake.tid, call: NameId::NONE, argument: 0 }
+            }
+            _ => return None,
+        };
+        Some(Event { current: Tid::UNKNOWN, what, ..*event })
+    };
+    *events = events.iter().flat_map(|e| [Some(*e), futex(e)]).flatten().collect();
 }
 
 /// Adds parking changes at the times of other events, also of CPUs without other events.

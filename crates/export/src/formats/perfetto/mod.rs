@@ -277,6 +277,8 @@ impl<'a> Pen<'a> {
                     self.note(e.cpu, at, &what, names, options);
                 }
             }
+            // Addresses, and memory of the program.
+            EventKind::FutexWait(_) | EventKind::WokenByCall { .. } if options.redact => {}
             EventKind::Current { tid } => self.fact(e, at, "corewise_current", &[("pid", *tid)]),
             EventKind::Yield { tid, begins } => {
                 self.bundles.note(

@@ -1,0 +1,55 @@
+//! Each wait for a lock, with the thread that held it and the one that released it.
+
+use crate::World;
+use crate::waited_for::{EachWait, OfWaits, Wait, address};
+use model::{Coded, Ns, Pid, Rows, StackId, ThreadKey, Value, WaitKind};
+
+pub(crate) type LockWaits = EachWait<Table>;
+
+#[derive(Default)]
+pub(crate) struct Table(Vec<Wait>);
+
+impl OfWaits for Table {
+    fn wait(&mut self, wait: &Wait) {
+        if wait.word.is_some_and(|(_, kind)| kind.is_lock()) {
+            self.0.push(*wait);
+        }
+    }
+
+    fn drain(&mut self, world: &World, out: &mut dyn Rows) {
+        for wait in self.0.drain(..) {
+            let Some((word, kind)) = wait.word else { continue };
+            let [running, preempted, ready, blocked] = wait.holder_times;
+            let of_holder = |ns: Ns| Value::from(wait.holder.map(|_| ns));
+            out.row(&[
+                wait.thread.into(),
+                i64::from(wait.tid.0).into(),
+                wait.span.start.into(),
+                wait.span.end.into(),
+                wait.span.len().into(),
+                Value::Bool(wait.is_whole),
+                process(word.0),
+                address(word.1).into(),
+                WaitKind::word(kind).into(),
+                wait.holder.into(),
+                of_holder(wait.held),
+                of_holder(running),
+                of_holder(preempted + ready),
+                of_holder(blocked),
+                wait.holder_reason.and_then(|by| world.reason(by)).into(),
+                wait.holders.into(),
+                wait.released_by.filter(|by| *by >= ThreadKey::IDLE).into(),
+                Some(i64::from(wait.stack.0)).filter(|_| wait.stack != StackId::NONE).into(),
+            ]);
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        self.drain(world, out);
+    }
+}
+
+/// Returns the cell of a process.
+pub(crate) fn process(pid: Pid) -> Value {
+    Some(i64::from(pid.0)).filter(|_| pid != Pid::UNKNOWN).into()
+}

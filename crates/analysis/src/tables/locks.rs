@@ -1,0 +1,69 @@
+//! The locks that threads waited for.
+
+use super::lock_waits::process;
+use crate::World;
+use crate::waited_for::{EachWait, MAX_OBJECTS, OfWaits, Wait, Word, address};
+use model::{Coded, Ns, Rows, ThreadKey, WaitKind};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+pub(crate) type Locks = EachWait<Table>;
+
+#[derive(Default)]
+pub(crate) struct Table(FxHashMap<(Word, WaitKind), Lock>);
+
+#[derive(Default)]
+struct Lock {
+    waits: i64,
+    waited: Ns,
+    longest: Ns,
+    waiters: BTreeMap<ThreadKey, ()>,
+    /// How long each thread held it while others waited, and was blocked meanwhile.
+    holders: BTreeMap<ThreadKey, (Ns, Ns)>,
+    releasers: BTreeMap<ThreadKey, i64>,
+}
+
+impl OfWaits for Table {
+    fn wait(&mut self, wait: &Wait) {
+        let Some(of) = wait.word.filter(|(_, kind)| kind.is_lock()) else { return };
+        let lock = self.0.entry(of).or_default();
+        let waited = wait.span.len();
+        lock.waits += 1;
+        lock.waited = lock.waited + waited;
+        lock.longest = lock.longest.max(waited);
+        lock.waiters.insert(wait.thread, ());
+        if let Some(holder) = wait.holder {
+            let (held, blocked) = lock.holders.entry(holder).or_default();
+            *held = *held + wait.held;
+            *blocked = *blocked + wait.holder_times[3];
+        }
+        if let Some(by) = wait.released_by.filter(|by| *by > ThreadKey::IDLE) {
+            *lock.releasers.entry(by).or_default() += 1;
+        }
+    }
+
+    fn finish(&mut self, _: &World, out: &mut dyn Rows) {
+        let mut locks: Vec<_> = self.0.drain().collect();
+        locks.sort_by_key(|((word, kind), lock)| (Reverse(lock.waited), *word, *kind));
+        for ((word, kind), lock) in locks.into_iter().take(MAX_OBJECTS) {
+            let longest = lock.holders.iter().max_by_key(|(key, (held, _))| (*held, Reverse(**key)));
+            let most = lock.releasers.iter().max_by_key(|(key, waits)| (**waits, Reverse(**key)));
+            out.row(&[
+                process(word.0),
+                address(word.1).into(),
+                WaitKind::word(kind).into(),
+                lock.waits.into(),
+                lock.waited.into(),
+                lock.longest.into(),
+                (lock.waiters.len() as i64).into(),
+                (lock.holders.len() as i64).into(),
+                lock.holders.values().map(|(held, _)| *held).sum::<Ns>().into(),
+                longest.map(|(key, _)| *key).into(),
+                longest.map(|(_, (held, _))| *held).into(),
+                longest.map(|(_, (_, blocked))| *blocked).into(),
+                most.map(|(key, _)| *key).into(),
+            ]);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What each thread waited for: all its blocked time, by system call and object.
+
+use crate::waited_for::{EachWait, MAX_OBJECTS, OfWaits, Wait, address};
+use crate::{ReasonId, World};
+use model::{Coded, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+pub(crate) type WaitObjects = EachWait<Table>;
+
+/// With more objects, those with the shortest waits are summed up.
+const MAX_KEPT: usize = 4 * MAX_OBJECTS;
+
+#[derive(Default)]
+pub(crate) struct Table {
+    rows: FxHashMap<Key, Sums>,
+    /// How many of the rows have an object.
+    objects: usize,
+    tids: FxHashMap<ThreadKey, Tid>,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Of {
+    Word(WaitKind, u64),
+    Unknown,
+    Other,
+}
+
+type Key = (ThreadKey, Option<ReasonId>, Of);
+
+#[derive(Default)]
+struct Sums {
+    waits: i64,
+    blocked: Ns,
+    longest: Ns,
+    cut: Ns,
+    released_by: BTreeMap<ThreadKey, i64>,
+}
+
+impl Sums {
+    fn add(&mut self, other: Self) {
+        self.waits += other.waits;
+        self.blocked = self.blocked + other.blocked;
+        self.longest = self.longest.max(other.longest);
+        self.cut = self.cut + other.cut;
+        for (by, waits) in other.released_by {
+            *self.released_by.entry(by).or_default() += waits;
+        }
+    }
+}
+
+impl Table {
+    /// Keeps the `most` objects with the longest waits, and sums up the others of each thread.
+    fn keep(&mut self, most: usize) {
+        let objects = self.rows.iter().filter(|((.., of), _)| matches!(of, Of::Word(..)));
+        let mut objects: Vec<(Reverse<Ns>, Key)> = objects.map(|(key, sums)| (Reverse(sums.blocked), *key)).collect();
+        self.objects = objects.len().min(most);
+        if objects.len() <= most {
+            return;
+        }
+        objects.sort_unstable();
+        for (_, key) in objects.drain(most..) {
+            if let Some(sums) = self.rows.remove(&key) {
+                self.rows.entry((key.0, key.1, Of::Other)).or_default().add(sums);
+            }
+        }
+    }
+}
+
+impl OfWaits for Table {
+    fn wait(&mut self, wait: &Wait) {
+        self.tids.insert(wait.thread, wait.tid);
+        let of = wait.word.map_or(Of::Unknown, |((_, address), kind)| Of::Word(kind, address));
+        let blocked = wait.span.len();
+        let cut = if wait.is_whole { Ns::ZERO } else { blocked };
+        let released_by = wait.released_by.map(|by| (by, 1)).into_iter().collect();
+        let key = (wait.thread, wait.reason, of);
+        let sums = self.rows.entry(key).or_default();
+        self.objects += usize::from(sums.waits == 0 && matches!(of, Of::Word(..)));
+        sums.add(Sums { waits: 1, blocked, longest: blocked, cut, released_by });
+        if self.objects > MAX_KEPT {
+            self.keep(MAX_OBJECTS);
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        self.keep(MAX_OBJECTS);
+        let mut rows: Vec<_> = self.rows.drain().collect();
+        rows.sort_by_key(|((thread, reason, of), sums)| (*thread, Reverse(sums.blocked), *reason, *of));
+        for ((thread, reason, of), sums) in rows {
+            let (kind, object) = match of {
+                Of::Word(kind, at) => (WaitKind::word(kind), Some(address(at))),
+                Of::Unknown => ("unknown", None),
+                Of::Other => ("other", None),
+            };
+            let most = sums.released_by.iter().max_by_key(|(key, waits)| (**waits, Reverse(**key)));
+            out.row(&[
+                thread.into(),
+                Value::from(self.tids.get(&thread).map(|tid| i64::from(tid.0))),
+                reason.and_then(|by| world.reason(by)).into(),
+                kind.into(),
+                object.into(),
+                sums.waits.into(),
+                sums.blocked.into(),
+                sums.longest.into(),
+                sums.cut.into(),
+                most.map(|(key, _)| *key).into(),
+            ]);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! What each wait of a thread is for, who held it, and who ended it.
+//!
+//! ```text
+//!   A   run │ waits for the word w (its owner: B) ────────────────────────────│ ready
+//!   C       │          waits for w ──────────│ ready, run                     │
+//!   B   holds w ─────────────────────────────▲                                │
+//!                                            └ B wakes w: C takes it ─────────▲
+//!                                                                             └ C wakes w: A's wait has two holders, B and C
+//! ```
+//!
+//! The thread that wakes a word of a lock had it until then. So the wakes of a word divide a wait for it into parts, each with its holder.
+//! The first of them counts as the holder when the wait began only if the memory at the word named that thread, too.
+
+use crate::by_thread::ByThread;
+use crate::recent::Recent;
+use crate::{Analysis, Begins, Context, ReasonId, World};
+use model::{
+    Change, FutexWait, NameId, Ns, Pid, Rows, Span, StackId, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent,
+    WaitKind,
+};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// A word: the process, if known, and the address in it.
+pub(crate) type Word = (Pid, u64);
+
+/// A wait that is over, or that lasts beyond the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(crate) thread: ThreadKey,
+    pub(crate) tid: Tid,
+    pub(crate) span: Span,
+    /// Whether its begin and its end were seen.
+    pub(crate) is_whole: bool,
+    pub(crate) reason: Option<ReasonId>,
+    pub(crate) stack: StackId,
+    /// The word that it waits for, if it waits in a futex call and that was recorded.
+    pub(crate) word: Option<(Word, WaitKind)>,
+    /// The thread that held the lock when the wait began: its memory named it, and it was the first to wake the word.
+    pub(crate) holder: Option<ThreadKey>,
+    /// How long that thread held it, from the begin of the wait.
+    pub(crate) held: Ns,
+    /// What the holder did meanwhile, in the order of [`Recent::during`].
+    pub(crate) holder_times: [Ns; 4],
+    /// What it waited for longest meanwhile.
+    pub(crate) holder_reason: Option<ReasonId>,
+    /// How many threads in turn woke the word during the wait.
+    pub(crate) holders: i64,
+    /// The thread that ended the wait by waking the word; [`ThreadKey::IDLE`]: an interrupt, as at a timeout.
+    pub(crate) released_by: Option<ThreadKey>,
+}
+
+#[derive(Clone, Default)]
+struct Thread {
+    tid: Tid,
+    /// In its own PID namespace, if that is another.
+    inner: Option<Tid>,
+    recent: Recent,
+    open: Option<Open>,
+    /// The wait that ended at this instant. Another event of the instant may say that its waker did not wake the word.
+    ended: Option<(Open, Ended)>,
+    /// What it waited for last; a call that a signal interrupted goes on for the same.
+    last: Option<FutexWait>,
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    span: Span,
+    begins: bool,
+    reason: Option<ReasonId>,
+    stack: StackId,
+    futex: Option<(Word, FutexWait)>,
+    /// The first thread that woke the word in a row, and until when.
+    first: Option<(ThreadKey, Ns)>,
+    last: ThreadKey,
+    holders: i64,
+}
+
+#[derive(Clone, Copy)]
+struct Ended {
+    at: Ns,
+    waker: ThreadKey,
+    /// Whether the waker does not wake the word.
+    otherwise: bool,
+}
+
+impl Open {
+    /// A thread wakes the word: it had the lock until now.
+    fn woken(&mut self, by: ThreadKey, at: Ns) {
+        match &mut self.first {
+            Some((first, until)) if self.holders == 1 && *first == by => *until = at,
+            Some(_) if self.last == by => {}
+            Some(_) => self.holders += 1,
+            None => (self.first, self.holders) = (Some((by, at)), 1),
+        }
+        self.last = by;
+    }
+}
+
+/// The waits of all threads.
+struct WaitedFor {
+    threads: ByThread<Thread>,
+    /// The threads that wait for each word.
+    waiters: FxHashMap<Word, Vec<ThreadKey>>,
+    /// The threads whose waits ended at this instant, in order.
+    ended: Vec<ThreadKey>,
+    over: VecDeque<Wait>,
+}
+
+/// The system call that goes on with one that a signal interrupted.
+const RESTARTED: &str = "restart_syscall";
+
+/// Calls in which the kernel wakes the word of a thread that ends.
+const EXITS: [&str; 2] = ["exit", "exit_group"];
+
+impl WaitedFor {
+    fn new() -> Self {
+        Self { threads: ByThread::new(), waiters: FxHashMap::default(), ended: Vec::new(), over: VecDeque::new() }
+    }
+
+    /// Takes the begin of a thread's stretch.
+    fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
+        self.settle(world.now);
+        let thread = self.threads.of(stretch.thread);
+        thread.tid = stretch.tid;
+        thread.recent.push(stretch);
+        if let Some(open) = thread.open.take() {
+            let waker = match stretch.state {
+                ThreadState::Ready => stretch.waker_thread,
+                _ => ThreadKey::UNKNOWN,
+            };
+            let ended = Ended { at: stretch.span.start, waker, otherwise: false };
+            if let Some((open, ended)) = thread.ended.replace((open, ended)) {
+                self.end(stretch.thread, open, Some(ended));
+            }
+            self.ended.push(stretch.thread);
+        }
+        if stretch.state == ThreadState::Blocked {
+            self.threads.of(stretch.thread).open = Some(Open {
+                span: stretch.span,
+                begins: begins == Begins::Here && stretch.span.start > Ns::ZERO,
+                reason: None,
+                stack: StackId::NONE,
+                futex: None,
+                first: None,
+                last: ThreadKey::UNKNOWN,
+                holders: 0,
+            });
+        }
+    }
+
+    /// Takes what a thread waits for by its callchain.
+    fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
+        let of = self.threads.of(thread);
+        of.recent.waits_for(world.now, reason);
+        let Some(open) = of.open.as_mut().filter(|open| open.span.start == world.now) else { return };
+        open.reason = Some(reason);
+        if open.futex.is_none()
+            && let Some(last) = of.last
+            && world.reason(reason) == Some(RESTARTED)
+        {
+            self.waits(thread, last, world);
+        }
+    }
+
+    /// Takes the callchain of a thread that waits.
+    fn blocked_at(&mut self, thread: ThreadKey, stack: StackId, world: &World) {
+        if let Some(open) = self.threads.of(thread).open.as_mut().filter(|open| open.span.start == world.now) {
+            open.stack = stack;
+        }
+    }
+
+    /// Takes an event.
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, world: &World) {
+        match event.what {
+            Change::FutexWait(wait) => self.waits(thread, wait, world),
+            Change::WokenByCall(call) => self.woken_by_call(thread, call, world),
+            Change::Inner(tid) => self.threads.of(thread).inner = Some(tid),
+            _ => {}
+        }
+    }
+
+    fn waits(&mut self, thread: ThreadKey, wait: FutexWait, world: &World) {
+        let process = world.groups.process(thread).unwrap_or(Pid::UNKNOWN);
+        let word = (process, wait.address);
+        let of = self.threads.of(thread);
+        if let Some(open) = of.open.as_mut().filter(|open| open.span.start == world.now && open.futex.is_none()) {
+            open.futex = Some((word, wait));
+            of.last = Some(wait);
+            self.waiters.entry(word).or_default().push(thread);
+        }
+    }
+
+    fn woken_by_call(&mut self, thread: ThreadKey, call: NameId, world: &World) {
+        let exits = world.name(call).is_some_and(|call| EXITS.contains(&call));
+        if let Some((_, ended)) = &mut self.threads.of(thread).ended
+            && ended.at == world.now
+            && !exits
+        {
+            ended.otherwise = true;
+        }
+    }
+
+    /// Ends the waits that ended before this instant.
+    fn settle(&mut self, now: Ns) {
+        while let Some(thread) = self.ended.first().copied() {
+            let Some((open, ended)) = self.threads.of(thread).ended else {
+                self.ended.remove(0);
+                continue;
+            };
+            if ended.at >= now {
+                return;
+            }
+            self.ended.remove(0);
+            self.threads.of(thread).ended = None;
+            self.end(thread, open, Some(ended));
+        }
+    }
+
+    /// Ends a wait; without `ended`, it lasts beyond the end.
+    fn end(&mut self, thread: ThreadKey, mut open: Open, ended: Option<Ended>) {
+        let wakes = ended.filter(|ended| ended.waker > ThreadKey::IDLE && !ended.otherwise);
+        if let Some((word, _)) = open.futex
+            && let Some(waiters) = self.waiters.get_mut(&word)
+        {
+            waiters.retain(|waiter| *waiter != thread);
+            if let Some(ended) = wakes {
+                open.woken(ended.waker, ended.at);
+                for waiter in waiters.iter() {
+                    if let Some(other) = &mut self.threads.of(*waiter).open {
+                        other.woken(ended.waker, ended.at);
+                    }
+                }
+            }
+            if waiters.is_empty() {
+                self.waiters.remove(&word);
+            }
+        }
+        let kind = open.futex.map(|(word, wait)| (word, wait.kind()));
+        let named = open.futex.and_then(|(_, wait)| wait.owner());
+        let first = open.first.filter(|(by, _)| kind.is_some_and(|(_, kind)| kind.is_lock()) && *by != thread);
+        let number = |of: &Thread| of.inner.unwrap_or(of.tid);
+        let held = first.filter(|(by, _)| self.threads.get(*by).map(number).is_some_and(|tid| named == Some(tid)));
+        let time =
+            held.map_or(Span::new(open.span.start, open.span.start), |(_, until)| Span::new(open.span.start, until));
+        let holder = held.and_then(|(by, _)| self.threads.get(by));
+        let released_by = match ended {
+            Some(ended) if ended.waker == ThreadKey::IDLE || wakes.is_some() => Some(ended.waker),
+            _ => None,
+        };
+        self.over.push_back(Wait {
+            thread,
+            tid: self.threads.get(thread).map_or(Tid::UNKNOWN, |of| of.tid),
+            span: open.span,
+            is_whole: open.begins && ended.is_some(),
+            reason: open.reason,
+            stack: open.stack,
+            word: kind,
+            holder: held.map(|(by, _)| by),
+            held: time.len(),
+            holder_times: holder.map_or([Ns::ZERO; 4], |holder| holder.recent.during(time)),
+            holder_reason: holder.and_then(|holder| holder.recent.waited_for(time)),
+            holders: open.holders,
+            released_by,
+        });
+    }
+
+    /// Ends the waits that last beyond the end.
+    fn finish(&mut self) {
+        self.settle(Ns::MAX);
+        let open: Vec<_> = self.threads.iter().filter_map(|(key, of)| Some((key, of.open.take()?))).collect();
+        for (thread, open) in open {
+            self.end(thread, open, None);
+        }
+    }
+}
+
+/// How many objects a table has at most.
+pub(crate) const MAX_OBJECTS: usize = 10_000;
+
+/// Returns an address as tables have it.
+pub(crate) fn address(at: u64) -> String {
+    format!("{at:#x}")
+}
+
+/// A table made of the waits.
+pub(crate) trait OfWaits: Default {
+    /// Takes a wait, in the order of their ends.
+    fn wait(&mut self, wait: &Wait);
+
+    /// Writes the rows that will not change any more, and forgets them.
+    fn drain(&mut self, world: &World, out: &mut dyn Rows) {
+        _ = (world, out);
+    }
+
+    /// Writes the rows that were not drained.
+    fn finish(&mut self, world: &World, out: &mut dyn Rows);
+}
+
+/// The analysis of such a table.
+pub(crate) struct EachWait<T> {
+    waits: WaitedFor,
+    table: T,
+}
+
+impl<T: OfWaits> EachWait<T> {
+    fn take(&mut self) {
+        while let Some(wait) = self.waits.over.pop_front() {
+            self.table.wait(&wait);
+        }
+    }
+}
+
+impl<T: OfWaits> Analysis for EachWait<T> {
+    fn new(_: &Context<'_>) -> Self {
+        Self { waits: WaitedFor::new(), table: T::default() }
+    }
+
+    fn weight() -> usize {
+        8
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
+        self.waits.thread(stretch, begins, world);
+        self.take();
+    }
+
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, _: Begins, world: &World) {
+        self.waits.event(event, thread, world);
+    }
+
+    fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
+        self.waits.blocked_by(thread, reason, world);
+    }
+
+    fn blocked_at(&mut self, thread: ThreadKey, stack: StackId, world: &World) {
+        self.waits.blocked_at(thread, stack, world);
+    }
+
+    fn drain(&mut self, world: &World, out: &mut dyn Rows) {
+        self.table.drain(world, out);
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        self.waits.finish();
+        self.take();
+        self.table.finish(world, out);
+    }
+}

@@ -1,0 +1,83 @@
+/* What a futex call waits for: its arguments, and the memory at its address, which may name the thread that holds a lock:
+ *
+ *      address + 0    the word itself: with priority inheritance, in robust mutexes and in musl, the owner's TID
+ *              + 8    the owner of a mutex of glibc
+ *              + 12   the writer of a rwlock of glibc, of a thread that waits for the word of the writers
+ *              + 16   the same, of a thread that waits for the word of the phase
+ *
+ * What they mean is decided after the recording. A page that is not in memory is not read. Part of record.bpf.c. */
+#ifndef COREWISE_OBJECTS_H
+#define COREWISE_OBJECTS_H
+
+/* Set before loading, in a separate section: the number of the futex call. If 0, the verifier removes this code. */
+const volatile u32 futex_call SEC(".rodata.objects") = 0;
+
+/* The parts of a futex operation (UAPI, linux/futex.h). */
+#define FUTEX_COMMAND 0x7f
+#define FUTEX_REQUEUE 3
+#define FUTEX_CMP_REQUEUE 4
+#define FUTEX_WAKE_OP 5
+#define FUTEX_CMP_REQUEUE_PI 12
+
+/* A stack of 8 MB is usual, and the thread block with the variables of the thread lies right below its base, or at its end. */
+#define STACK_BYTES (8ull << 20)
+#define THREAD_BLOCK_BYTES (1ull << 20)
+
+/* Whether an address lies in the thread's own stack or thread block. */
+INLINE bool is_own(struct task_struct *p, struct pt_regs *registers, u64 address)
+{
+	if (address - registers->sp < STACK_BYTES)
+		return 1;
+	if (!FIELD_EXISTS(p->thread.fsbase))
+		return 0;
+	u64 base = p->thread.fsbase;
+	return base - address < THREAD_BLOCK_BYTES || address - base < 4096;
+}
+
+/* Adds it after the `bytes` of the switch of `prev`, which is current and waits. Returns the new number of bytes. */
+INLINE u32 add_futex(struct task_struct *prev, struct seen *s, u32 *at, u32 bytes)
+{
+	s->futex = 0;
+	struct pt_regs *registers = entered_with(prev);
+	if (!registers || call_of(prev, registers) != futex_call)
+		return bytes;
+	u64 address = registers->di;
+	u32 words[5] = {};
+	bool read = !probe_read_user(words, sizeof(words), (void *)address);
+	s->futex = address;
+	at[1] |= WITH_FUTEX;
+	u32 *more = at + bytes / 4;
+	more[0] = (u16)registers->si | read << 16 | is_own(prev, registers, address) << 17;
+	more[1] = registers->dx;
+	more[2] = address;
+	more[3] = address >> 32;
+	more[4] = words[0];
+	more[5] = words[2];
+	more[6] = words[3];
+	more[7] = words[4];
+	return bytes + 32;
+}
+
+/* `p`, which waits for a futex, is about to be woken by the current thread. Writes what that thread does, unless it wakes that futex. */
+INLINE void woken_by_call(struct block *b, u64 now, struct task_struct *p, u64 futex)
+{
+	struct task_struct *waker = current_task();
+	struct pt_regs *registers = entered_with(waker);
+	int number = registers ? call_of(waker, registers) : -1;
+	u64 argument = number < 0 ? 0 : registers->di;
+	if (number == futex_call) {
+		u32 command = registers->si & FUTEX_COMMAND;
+		/* Of these, the second address counts too. */
+		bool moves = (command >= FUTEX_REQUEUE && command <= FUTEX_WAKE_OP) || command == FUTEX_CMP_REQUEUE_PI;
+		if (argument == futex || moves)
+			return;
+	}
+	u32 *at = room(b, now, word(WOKEN_BY_CALL, 0, 0));
+	at[2] = p->pid;
+	at[3] = number;
+	*(u64 *)(at + 4) = argument;
+	BARRIER();
+	b->used += 24;
+}
+
+#endif

@@ -1,0 +1,189 @@
+//! What threads wait for.
+
+use crate::Tid;
+use crate::coded;
+use serde::{Deserialize, Serialize};
+
+/// What a thread waits for in a futex call: the call's arguments, and what the memory at the address contained when it left its CPU.
+///
+/// The layouts of the words are those of the libraries: the owner of a mutex of glibc is 8 bytes after the word, and the writer of a
+/// rwlock 12 or 16 (nptl, `struct_mutex.h` and `struct_rwlock.h`, x86-64 and arm64).
+///
+/// ```
+/// use model::{FutexWait, Tid, WaitKind};
+///
+/// // Thread 701 waits for a mutex of glibc, which thread 700 holds: FUTEX_WAIT_PRIVATE for the value 2.
+/// let words = [2, 700, 0];
+/// let wait =
+///     FutexWait { tid: Tid(701), address: 0x5000, operation: 128, expected: 2, read: true, own: false, words };
+/// assert_eq!((wait.kind(), wait.owner()), (WaitKind::Mutex, Some(Tid(700))));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FutexWait {
+    /// The thread that waits.
+    pub tid: Tid,
+    /// The address of the word, in its process.
+    pub address: u64,
+    /// The operation, with its flags.
+    pub operation: u16,
+    /// The value that the word has to have.
+    pub expected: u32,
+    /// Whether the memory could be read. If not, the words are 0.
+    pub read: bool,
+    /// Whether the word lies in the thread's own stack or thread block, where other threads seldom wait.
+    pub own: bool,
+    /// The words at the address, 8 bytes after it, and where a rwlock of glibc has its writer: 16 bytes after an address that is divisible
+    /// by 8, otherwise 12 bytes. (Such a lock is aligned to 8 bytes; the word of the phase is at 8, that of the writers at 12, the writer
+    /// at 24.)
+    pub words: [u32; 3],
+}
+
+/// What a futex word is to the thread that waits for it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum WaitKind {
+    /// A lock that one thread holds.
+    Mutex,
+    /// The same, of which the kernel knows the holder and lends it the priority of those that wait.
+    PiMutex,
+    /// A lock that one writer or several readers hold.
+    RwLock,
+    /// The end of another thread (`pthread_join`).
+    Thread,
+    /// A word that only this thread waits for: another thread wakes it, and the word does not show what for.
+    Parker,
+    /// Anything else, which another thread has to bring about: a condition variable, a semaphore, a barrier, a queue.
+    Signal,
+}
+
+coded!(WaitKind:
+    WaitKind::Mutex => "mutex", WaitKind::PiMutex => "pi_mutex", WaitKind::RwLock => "rwlock",
+    WaitKind::Thread => "thread", WaitKind::Parker => "parker", WaitKind::Signal => "signal",
+);
+
+impl WaitKind {
+    /// Whether it is a lock, which somebody holds while a thread waits for it.
+    #[must_use]
+    pub fn is_lock(self) -> bool {
+        matches!(self, Self::Mutex | Self::PiMutex | Self::RwLock)
+    }
+}
+
+// The operations and bits of linux/futex.h.
+const WAIT: u16 = 0;
+const LOCK_PI: u16 = 6;
+const WAIT_BITSET: u16 = 9;
+const LOCK_PI2: u16 = 13;
+const PRIVATE: u16 = 128;
+const CLOCK_REALTIME: u16 = 256;
+/// Other threads wait for a word that contains the owner's TID.
+const WAITERS: u32 = 1 << 31;
+/// The bits that are the TID.
+const OWNER: u32 = (1 << 30) - 1;
+/// The largest TID that the kernel gives (`PID_MAX_LIMIT`).
+const MAX_TID: u32 = 1 << 22;
+/// A mutex of glibc and of Rust's standard library that is locked, and for which threads wait.
+const CONTENDED: u32 = 2;
+/// The flag with which glibc waits for the words of a rwlock (`PTHREAD_RWLOCK_FUTEX_USED`), with 0 or 1 beside it.
+const RWLOCK_WAITED: u32 = 2;
+/// Rust's `RwLock`: locked for writing, and readers wait.
+const RUST_WRITTEN: u32 = OWNER | 1 << 30;
+/// Rust's thread parker: the thread is parked.
+const RUST_PARKED: u32 = u32::MAX;
+
+fn thread(number: u32) -> Option<Tid> {
+    (1..=MAX_TID).contains(&number).then_some(Tid(number.cast_signed()))
+}
+
+impl FutexWait {
+    /// The operation without its flags.
+    fn command(&self) -> u16 {
+        self.operation & !(PRIVATE | CLOCK_REALTIME)
+    }
+
+    /// What the word is, as far as the call and the memory show it.
+    ///
+    /// A `pthread_join` of glibc waits for the word in which the kernel clears the thread's TID when it ends, so the value is that TID, and
+    /// the call is not private. Its rwlock waits like its condition variable, with the clock's flag, which Rust's locks do not have.
+    #[must_use]
+    pub fn kind(&self) -> WaitKind {
+        let with_clock = self.operation & CLOCK_REALTIME != 0;
+        let holds_owner = self.expected & WAITERS != 0 && thread(self.expected & OWNER).is_some();
+        match (self.command(), self.expected) {
+            (LOCK_PI | LOCK_PI2, _) => WaitKind::PiMutex,
+            (WAIT | WAIT_BITSET, _) if holds_owner => WaitKind::Mutex,
+            (WAIT_BITSET, expected)
+                if with_clock && self.operation & PRIVATE == 0 && expected > 3 && thread(expected).is_some() =>
+            {
+                WaitKind::Thread
+            }
+            (WAIT, CONTENDED) => WaitKind::Mutex,
+            (WAIT_BITSET, CONTENDED) if !with_clock => WaitKind::Mutex,
+            (WAIT_BITSET, expected)
+                if with_clock && expected & !1 == RWLOCK_WAITED && self.read && self.words[2] <= MAX_TID =>
+            {
+                WaitKind::RwLock
+            }
+            (WAIT_BITSET, RUST_WRITTEN) => WaitKind::RwLock,
+            (WAIT_BITSET, RUST_PARKED) => WaitKind::Parker,
+            _ if self.own => WaitKind::Parker,
+            _ => WaitKind::Signal,
+        }
+    }
+
+    /// The thread that the memory or the call names, by its TID in the PID namespace of the process: of a lock its holder, of the end of a
+    /// thread that thread. It may be out of date: the library sets a holder after it takes the lock.
+    #[must_use]
+    pub fn owner(&self) -> Option<Tid> {
+        let [word, at_8, writer] = self.words;
+        match self.kind() {
+            WaitKind::PiMutex => thread(word & OWNER),
+            WaitKind::Mutex if self.expected & WAITERS != 0 => thread(self.expected & OWNER),
+            WaitKind::Mutex if self.command() == WAIT => thread(at_8),
+            WaitKind::RwLock => thread(writer),
+            WaitKind::Thread => thread(self.expected),
+            WaitKind::Mutex | WaitKind::Parker | WaitKind::Signal => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(operation: u16, expected: u32, words: [u32; 3]) -> (WaitKind, Option<i32>) {
+        let wait = FutexWait { tid: Tid(9), address: 0x1000, operation, expected, read: true, own: false, words };
+        (wait.kind(), wait.owner().map(|tid| tid.0))
+    }
+
+    /// Calls as `strace` shows them: glibc 2.36 (nptl), musl 1.2, and Rust's standard library.
+    #[test]
+    fn the_call_shows_what_the_word_is() {
+        assert_eq!(wait(128, 2, [2, 700, 0]), (WaitKind::Mutex, Some(700)), "glibc");
+        assert_eq!(wait(128, 2, [2, 0, 0]), (WaitKind::Mutex, None), "glibc, between two holders");
+        assert_eq!(wait(0, WAITERS | 700, [WAITERS | 700, 0, 0]), (WaitKind::Mutex, Some(700)), "robust");
+        assert_eq!(wait(128 | 6, 0, [WAITERS | 700, 0, 0]), (WaitKind::PiMutex, Some(700)));
+        assert_eq!(wait(137, 2, [2, 700, 0]), (WaitKind::Mutex, None), "Rust stores no owner");
+        assert_eq!(wait(137, 0x7fff_ffff, [0x7fff_ffff, 0, 0]), (WaitKind::RwLock, None), "Rust, a reader");
+        assert_eq!(wait(137, u32::MAX, [u32::MAX, 0, 0]), (WaitKind::Parker, None), "Rust, thread::park");
+        assert_eq!(wait(393, 3, [3, 0, 700]), (WaitKind::RwLock, Some(700)), "glibc");
+        assert_eq!(wait(393, 2, [2, 0, 0]), (WaitKind::RwLock, None), "glibc, readers hold it");
+        assert_eq!(wait(265, 701, [701, 0, 0]), (WaitKind::Thread, Some(701)), "pthread_join");
+        assert_eq!(wait(393, 0, [0; 3]), (WaitKind::Signal, None), "a condition variable, a semaphore");
+        assert_eq!(wait(128, 7, [7, 0, 0]), (WaitKind::Signal, None), "a barrier");
+    }
+
+    #[test]
+    fn a_word_of_the_threads_own_is_a_lock_only_by_its_value() {
+        let wait = |expected| FutexWait {
+            tid: Tid(9),
+            address: 0x1000,
+            operation: 128,
+            expected,
+            read: true,
+            own: true,
+            words: [expected, 700, 0],
+        };
+        assert_eq!((wait(1).kind(), wait(1).owner()), (WaitKind::Parker, None), "parking_lot");
+        assert_eq!(wait(2).kind(), WaitKind::Mutex, "a mutex of glibc in the stack of the thread that made it");
+    }
+}

@@ -1,0 +1,100 @@
+//! Tables of what threads wait for: locks with their holders, and every object.
+
+use super::columns::{Address, Bool, Count, End, Int, Ns, Process, Start, Thread, Tid, Word};
+use crate::column::table;
+
+table! {
+    /// Each wait for a lock.
+    LOCK_WAITS: lock_waits {
+        version: 1,
+        made_from: Analysis,
+        large: true,
+        doc: "Each wait for a lock in a futex call: which thread held the lock, what that thread did meanwhile, and which thread ended the \
+              wait, in the order of the ends. The recorder reads the call's address and the words of memory that name a holder \
+              (`corewise record`, on x86-64); no rows if the recording has neither. A holder is named only if the memory named it when \
+              the wait began and it was the first to wake the lock's waiters afterwards. So it is unknown for locks that store no holder \
+              (Rust's standard library, readers of a lock), where `released_by` is what is known.",
+        key: [THREAD, START_NS],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            START_NS: Start,
+            END_NS: End,
+            WAITED_NS: Ns = "How long it waited, as far as it lies in the requested range.",
+            WHOLE: Bool = "Whether begin and end of the wait lie in the requested range.",
+            PID: Option<Process>,
+            LOCK: Address = "Address of the lock's futex word, in its process.",
+            KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), or `rwlock`.",
+            HOLDER: Option<Thread> = "Key of the thread that held the lock when the wait began; null if unknown.",
+            HELD_NS: Option<Ns> = "How long of the wait that thread held it.",
+            HOLDER_RUNNING_NS: Option<Ns> =
+                "The part of `held_ns` in which the holder ran, as far as its last 32 stretches before the end of the part show.",
+            HOLDER_READY_NS: Option<Ns> = "The part of `held_ns` in which the holder was ready.",
+            HOLDER_BLOCKED_NS: Option<Ns> = "The part of `held_ns` in which the holder was blocked itself.",
+            HOLDER_REASON: Option<Word> =
+                "What the holder waited for in the longest of these blocked times, as in the column `reason` of the table `waits`.",
+            HOLDERS: Count =
+                "How many threads in turn held the lock during the wait, by the wakes of its waiters; 0: none was woken.",
+            RELEASED_BY: Option<Thread> =
+                "Key of the thread that ended the wait by waking the lock's waiters; 0: an interrupt, as at a timeout; null: a signal, or \
+                 unknown.",
+            STACK: Option<Int> = "The waiting thread's callchain: its number in the event table `stack`; null if not recorded.",
+        }
+    }
+}
+
+table! {
+    /// The locks that threads waited for.
+    LOCKS: locks {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "The locks that threads waited for (table `lock_waits`), those with the longest waits first; at most 10,000.",
+        key: [PID, LOCK, KIND],
+        columns: {
+            PID: Option<Process>,
+            LOCK: Address = "Address of the lock's futex word, in its process.",
+            KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), or `rwlock`.",
+            WAITS: Count = "Number of waits.",
+            WAITED_NS: Ns = "Their time.",
+            MAX_WAITED_NS: Ns = "The longest of them.",
+            WAITERS: Count = "Number of threads that waited.",
+            HOLDERS: Count = "Number of threads that are known to have held it while others waited.",
+            HELD_NS: Ns = "The part of `waited_ns` in which it is known which thread held it.",
+            HOLDER: Option<Thread> = "Key of the thread that held it longest while others waited; null if unknown.",
+            HOLDER_HELD_NS: Option<Ns> = "The part of `held_ns` in which that thread held it.",
+            HOLDER_BLOCKED_NS: Option<Ns> = "The part of `holder_held_ns` in which that thread was blocked itself.",
+            RELEASED_BY: Option<Thread> = "Key of the thread that ended most of the waits; null if unknown.",
+        }
+    }
+}
+
+table! {
+    /// What each thread waited for.
+    WAIT_OBJECTS: wait_objects {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "What each thread waited for: all its blocked time by system call and object. The times of a thread's rows sum to its \
+              `blocked_ns` in the table `threads`. At most 10,000 objects have rows of their own, those with the longest waits.",
+        key: [THREAD, REASON, KIND, OBJECT],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            REASON: Option<Word> =
+                "The system call that waits, or page_fault, for a kernel thread the first function outside the scheduler, as in the table \
+                 `waits`; null if unknown.",
+            KIND: Word =
+                "`mutex`, `pi_mutex`, `rwlock`: a lock. `thread`: the end of another thread. `signal`: what another thread has to bring \
+                 about, with a condition variable, a semaphore, a barrier or a queue. `parker`: a word that only this thread waits for, \
+                 which does not show for what. `unknown`: no object was recorded. `other`: objects beyond the 10,000.",
+            OBJECT: Option<Address> = "Address of the futex word, in the thread's process; null if `kind` is unknown or other.",
+            WAITS: Count = "Number of waits, with those that the begin or the end of the range cuts.",
+            BLOCKED_NS: Ns = "Their time, as far as it lies in the requested range.",
+            MAX_BLOCKED_NS: Ns = "The longest of them.",
+            CUT_NS: Ns = "The part of `blocked_ns` in waits that the begin or the end of the range cuts.",
+            RELEASED_BY: Option<Thread> =
+                "Key of the thread that ended most of these waits; 0: interrupts, as at timeouts; null if unknown.",
+        }
+    }
+}
