@@ -412,14 +412,14 @@ impl Accountant {
         let (lossy, time) = (lossy_in(summed), summed.len());
         let unknown_time = if self.rules.strict { lossy } else { Ns::ZERO };
         let totals = &mut instance.totals;
-        totals.lossy = totals.lossy + lossy;
+        totals.lossy += lossy;
         for (state, time) in [(state, time - unknown_time), (ThreadState::Unknown, unknown_time)] {
-            totals.states[state as usize] = totals.states[state as usize] + time;
+            totals.states[state as usize] += time;
         }
         // For a stretch that the range cuts, the time of the charge is unknown.
         if let Some(charge) = charge.filter(|_| summed == span) {
-            totals.exec = totals.exec + charge;
-            totals.exec_of = totals.exec_of + time;
+            totals.exec += charge;
+            totals.exec_of += time;
         }
         if state == ThreadState::Ready {
             let longest = match losses.filter(|_| unknown_time > Ns::ZERO) {
@@ -456,15 +456,15 @@ impl Accountant {
         let mut known = summed.len();
         if let Some(losses) = &self.rules.losses {
             let lossy = losses.overlap(Some(stretch.cpu), summed);
-            totals.lossy = totals.lossy + lossy;
+            totals.lossy += lossy;
             if self.rules.strict {
-                known = known - lossy;
+                known -= lossy;
                 let unknown = &mut totals.states[CpuState::Unknown as usize];
-                *unknown = *unknown + lossy;
+                *unknown += lossy;
             }
         }
         let sum = &mut totals.states[state as usize];
-        *sum = *sum + known;
+        *sum += known;
     }
 
     /// Whether the thread that a CPU's last switch brought in is still known to run there.

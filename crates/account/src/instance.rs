@@ -129,11 +129,11 @@ impl Instance {
     #[inline]
     pub(crate) fn add_running_time(&mut self, cpu: CpuId, time: Ns) {
         if cpu == CpuId::UNKNOWN {
-            self.totals.nowhere = self.totals.nowhere + time;
+            self.totals.nowhere += time;
             return;
         }
         if let Some(slot) = self.totals.by_cpu.iter_mut().find(|(c, _)| *c == cpu) {
-            slot.1 = slot.1 + time;
+            slot.1 += time;
         } else {
             self.totals.by_cpu.push((cpu, time));
         }

@@ -168,7 +168,7 @@ impl Threads {
         for stretch in inferred.iter().filter(|s| s.thread != ThreadKey::IDLE) {
             let by_cpu = self.inferred.entry(stretch.thread).or_default();
             match by_cpu.iter_mut().find(|(cpu, _)| *cpu == stretch.cpu) {
-                Some((_, time)) => *time = *time + stretch.span.len(),
+                Some((_, time)) => *time += stretch.span.len(),
                 None => by_cpu.push((stretch.cpu, stretch.span.len())),
             }
         }

@@ -96,9 +96,9 @@ impl ThreadTotals {
     /// Moves unknown time to running time on a CPU.
     pub(crate) fn fill(&mut self, cpu: CpuId, time: Ns) {
         move_time(&mut self.states, ThreadState::Unknown as usize, ThreadState::Running as usize, time);
-        self.inferred = self.inferred + time;
+        self.inferred += time;
         match self.by_cpu.binary_search_by_key(&cpu, |(cpu, _)| *cpu) {
-            Ok(at) => self.by_cpu[at].1 = self.by_cpu[at].1 + time,
+            Ok(at) => self.by_cpu[at].1 += time,
             Err(at) => self.by_cpu.insert(at, (cpu, time)),
         }
     }
@@ -205,7 +205,7 @@ impl Totals {
                 let cpu = &mut self.cpus[at];
                 let state = if stretch.thread == ThreadKey::IDLE { CpuState::Idle } else { CpuState::Busy };
                 move_time(&mut cpu.states, CpuState::Unknown as usize, state as usize, time);
-                cpu.inferred = cpu.inferred + time;
+                cpu.inferred += time;
             }
         }
         self.threads.fill(&self.inferred);
@@ -221,6 +221,6 @@ impl Totals {
 }
 
 fn move_time(states: &mut [Ns], from: usize, to: usize, time: Ns) {
-    states[from] = states[from] - time;
-    states[to] = states[to] + time;
+    states[from] -= time;
+    states[to] += time;
 }

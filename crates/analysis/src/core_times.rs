@@ -51,14 +51,14 @@ impl CoreTime {
     pub(crate) fn add(&mut self, core: usize, elapsed: Ns, world: &World) {
         let core = &world.cores[core];
         if core.unknown > 0 {
-            self.unknown = self.unknown + elapsed;
+            self.unknown += elapsed;
             return;
         }
-        self.busy[core.busy] = self.busy[core.busy] + elapsed;
+        self.busy[core.busy] += elapsed;
         if core.busy == 1
             && let Some(one) = core.cpus.iter().position(|c| world.cpus[*c].state == CpuState::Busy)
         {
-            self.alone[one] = self.alone[one] + elapsed;
+            self.alone[one] += elapsed;
         }
     }
 

@@ -21,7 +21,7 @@ impl ThreadTimes {
     fn read(&self, now: Ns) -> Clocks {
         let mut clocks = self.clocks;
         let clock = &mut clocks[self.state as usize];
-        *clock = *clock + (now - self.since);
+        *clock += now - self.since;
         clocks
     }
 }
@@ -81,7 +81,7 @@ impl Tracks {
     fn end(&self, (thread, ..): Track, open: &Open, world: &World, ended: bool) -> Stretch {
         let (pid, end) = (open.pid, world.now);
         let mut clocks = self.clocks(thread, end);
-        clocks.iter_mut().zip(open.clocks).for_each(|(clock, begin)| *clock = *clock - begin);
+        clocks.iter_mut().zip(open.clocks).for_each(|(clock, begin)| *clock -= begin);
         let parking = world.parking.read(end).since(open.parking);
         let whole = ended && open.begun;
         Stretch { thread, pid, name: open.name, start: open.at, end, ended, clocks, parking, whole }

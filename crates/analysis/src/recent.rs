@@ -60,7 +60,7 @@ impl Recent {
         let mut sums = [Ns::ZERO; 4];
         for (stretch, length) in self.within(time) {
             if let Some(sum) = stretch.of.and_then(|of| sums.get_mut(of)) {
-                *sum = *sum + length;
+                *sum += length;
             }
         }
         sums

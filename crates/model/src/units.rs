@@ -1,7 +1,7 @@
 //! Quantities and identities as types, so that different units and ids cannot be mixed up.
 
 use serde::{Deserialize, Serialize};
-use std::ops::{Add, Sub};
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// Nanoseconds: a duration, or a point in time. Points in time count from the start of the recording once `ingest` has set the
 /// origin; before that, they are on the source's own clock.
@@ -33,10 +33,22 @@ impl Add for Ns {
     }
 }
 
+impl AddAssign for Ns {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
 impl Sub for Ns {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl SubAssign for Ns {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
     }
 }
 

@@ -103,7 +103,7 @@ impl ThreadAtMarks {
     pub(crate) fn runs(&mut self, on: Option<CoreType>, now: Ns) {
         if let Some((core_type, since)) = self.running {
             let ran = self.ran.entry(core_type).or_default();
-            *ran = *ran + (now - since);
+            *ran += now - since;
         }
         self.running = on.map(|core_type| (core_type, now));
     }

@@ -46,8 +46,8 @@ pub(crate) struct Sums {
 impl Sums {
     pub(crate) fn add(&mut self, of: &Counted) {
         self.count = self.count.saturating_add(of.count);
-        self.enabled = self.enabled + of.length;
-        self.counted = self.counted + of.running;
+        self.enabled += of.length;
+        self.counted += of.running;
     }
 
     /// The state, as in the table `thread_counters`.

@@ -119,7 +119,7 @@ impl<C: Ord + Copy> Causes<C> {
     /// Adds time to a cause.
     pub fn add(&mut self, cause: C, time: Ns) {
         let sum = self.0.entry(cause).or_default();
-        *sum = *sum + time;
+        *sum += time;
     }
 
     /// Returns the time of a cause; zero if it did not occur.

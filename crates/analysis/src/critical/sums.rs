@@ -78,13 +78,13 @@ impl Sums {
         let sum = self.threads.entry(piece.thread).or_insert_with(Sum::new);
         let time = piece.span.len();
         sum.tid = sum.tid.max(piece.tid);
-        sum.path = sum.path + time;
+        sum.path += time;
         sum.visits += i64::from(self.last != Some(piece.thread));
         if piece.sibling == Some(CpuState::Busy) {
-            sum.sibling_busy = sum.sibling_busy + time;
+            sum.sibling_busy += time;
         }
         let of = sum.of(piece);
-        *of = *of + time;
+        *of += time;
         self.last = Some(piece.thread);
     }
 

@@ -67,7 +67,7 @@ struct Sums {
 impl Sums {
     fn advance(&mut self, now: Ns, blocked: bool) {
         if blocked && self.under_way > 0 {
-            self.blocked = self.blocked + (now - self.since);
+            self.blocked += now - self.since;
         }
         self.since = now;
     }
@@ -142,7 +142,7 @@ impl BlockIo {
         if let Some(sums) = self.rows.get_mut(&request.of) {
             sums.advance(world.now, blocked);
             sums.under_way = sums.under_way.saturating_sub(1);
-            sums.io = sums.io + (world.now - request.since);
+            sums.io += world.now - request.since;
         }
     }
 }

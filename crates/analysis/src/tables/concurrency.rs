@@ -17,7 +17,7 @@ impl Concurrency {
     fn advance(&mut self, to: Ns) {
         if to > self.at {
             let sum = self.durations.entry((self.running, self.unknown)).or_default();
-            *sum = *sum + (to - self.at);
+            *sum += to - self.at;
             self.at = to;
         }
     }

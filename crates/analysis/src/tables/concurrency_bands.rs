@@ -110,7 +110,7 @@ impl ConcurrencyBands {
     fn advance(&mut self, to: Ns) {
         if to > self.at {
             let sum = self.durations.entry(self.counts.now).or_default();
-            *sum = *sum + (to - self.at);
+            *sum += to - self.at;
             self.at = to;
         }
     }

@@ -66,7 +66,7 @@ fn first(row: usize) -> Ns {
 impl Burst {
     fn add(&mut self, class: u32, sibling_state: usize, elapsed: Ns) {
         self.several |= *self.class.get_or_insert(class) != class;
-        self.by[sibling_state] = self.by[sibling_state] + elapsed;
+        self.by[sibling_state] += elapsed;
     }
 
     /// Returns the sibling state of the burst. A sibling that is busy only briefly does not change it.

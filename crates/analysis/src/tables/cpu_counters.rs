@@ -60,7 +60,7 @@ impl Analysis for CpuCounters {
         let row = self.rows.entry((cpu, counted.event)).or_default();
         row.all.add(&counted);
         if event.tid().is_some_and(|tid| tid != Tid::IDLE) {
-            row.threads_counted = row.threads_counted + counted.running;
+            row.threads_counted += counted.running;
         }
         let part = match event.tid() {
             Some(Tid::IDLE) => &mut row.idle,

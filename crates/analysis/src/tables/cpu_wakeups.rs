@@ -34,10 +34,10 @@ impl CpuWakeups {
         let (now, cpu) = (&world.cpus[place], &mut self.cpus[place]);
         let elapsed = world.now - std::mem::replace(&mut cpu.since, world.now);
         if now.state != CpuState::Unknown {
-            cpu.known = cpu.known + elapsed;
+            cpu.known += elapsed;
         }
         if now.state == CpuState::Idle && now.idle_state.is_some() {
-            cpu.in_states = cpu.in_states + elapsed;
+            cpu.in_states += elapsed;
         }
     }
 
@@ -61,7 +61,7 @@ impl CpuWakeups {
         cpu.whole += 1;
         if target(&self.machine, ended.cpu, ended.state).is_some_and(|target| stay < target) {
             cpu.too_short += 1;
-            cpu.too_short_time = cpu.too_short_time + stay;
+            cpu.too_short_time += stay;
         }
     }
 }

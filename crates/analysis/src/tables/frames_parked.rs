@@ -70,8 +70,8 @@ impl FramesParked {
         let name = self.name(stretch.name, world);
         let [parked, unknown] = [stretch.parking.parked, stretch.parking.unknown].map(|sum| mean(sum, took));
         let sums = self.rows.entry(Key { name, parked, unknown }).or_default();
-        sums.duration = sums.duration + took;
-        sums.parked = sums.parked + stretch.parking.parked;
+        sums.duration += took;
+        sums.parked += stretch.parking.parked;
         sums.max_parked = sums.max_parked.max(world.parking.max_since(stretch.start));
         sums.longest = sums.longest.max(took);
         self.different += add(&mut sums.times, took) + add(self.whole.entry(name).or_default(), took);

@@ -39,7 +39,7 @@ impl FrequencyResidency {
         let elapsed = world.now - std::mem::replace(&mut cpu.since, world.now);
         if elapsed > Ns::ZERO {
             let time = &mut cpu.of(now.khz).times[now.state as usize];
-            *time = *time + elapsed;
+            *time += elapsed;
         }
     }
 }

@@ -73,9 +73,9 @@ impl IdealCpu {
         });
         let of = self.threads.of(thread);
         let sum = &mut of.times[distance as usize];
-        *sum = *sum + (now - since);
+        *sum += now - since;
         if barred {
-            of.barred = of.barred + (now - since);
+            of.barred += now - since;
         }
         of.runs = Some((cpu, now, end));
     }

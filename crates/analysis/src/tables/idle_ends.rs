@@ -38,12 +38,12 @@ impl Sums {
     fn add(&mut self, more: &Self) {
         self.stays += more.stays;
         self.periods += more.periods;
-        self.idle = self.idle + more.idle;
+        self.idle += more.idle;
         self.whole += more.whole;
-        self.stay = self.stay + more.stay;
+        self.stay += more.stay;
         self.too_short += more.too_short;
-        self.too_short_time = self.too_short_time + more.too_short_time;
-        self.missing = self.missing + more.missing;
+        self.too_short_time += more.too_short_time;
+        self.missing += more.missing;
     }
 }
 

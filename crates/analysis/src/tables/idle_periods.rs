@@ -27,7 +27,7 @@ impl Idle {
         let Some((time, whole)) = self.open.take() else { return };
         let (periods, sum) = self.lengths.of(Some(time).filter(|_| whole && end_seen));
         *periods += 1;
-        *sum = *sum + time;
+        *sum += time;
     }
 }
 

@@ -58,7 +58,7 @@ impl IdleResidency {
         };
         if counts && elapsed > Ns::ZERO {
             let sums = cpu.of(now.idle_state);
-            sums.residency = sums.residency + elapsed;
+            sums.residency += elapsed;
         }
     }
 

@@ -103,7 +103,7 @@ impl Sums {
     fn add(&mut self, more: &Self) {
         self.periods += more.periods;
         self.elsewhere += more.elsewhere;
-        self.idle = self.idle + more.idle;
+        self.idle += more.idle;
     }
 }
 

@@ -47,7 +47,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, more: &Self) {
         self.count += more.count;
-        self.time = self.time + more.time;
+        self.time += more.time;
         self.longest = self.longest.max(more.longest);
     }
 }
@@ -103,7 +103,7 @@ impl Analysis for Interrupts {
                 }
                 let whole = at - handler.since;
                 if let Some(outer) = open.last_mut() {
-                    outer.within = outer.within + whole;
+                    outer.within += whole;
                 }
                 let now = &world.cpus[place];
                 if now.state == CpuState::Busy {

@@ -30,13 +30,13 @@ impl OfWaits for Table {
         let lock = self.0.entry(of).or_default();
         let waited = wait.span.len();
         lock.waits += 1;
-        lock.waited = lock.waited + waited;
+        lock.waited += waited;
         lock.longest = lock.longest.max(waited);
         lock.waiters.insert(wait.thread, ());
         if let Some(holder) = wait.holder {
             let (held, blocked) = lock.holders.entry(holder).or_default();
-            *held = *held + wait.held;
-            *blocked = *blocked + wait.holder_times[3];
+            *held += wait.held;
+            *blocked += wait.holder_times[3];
         }
         if let Some(by) = wait.released_by.filter(|by| *by > ThreadKey::IDLE) {
             *lock.releasers.entry(by).or_default() += 1;

@@ -62,7 +62,7 @@ impl Named {
         self.stretches += 1;
         for (core_type, until) in &end.ran {
             let sum = self.ran.entry(*core_type).or_default();
-            *sum = *sum + (*until - begin.ran.get(core_type).copied().unwrap_or_default());
+            *sum += *until - begin.ran.get(core_type).copied().unwrap_or_default();
         }
         for of in end.keys() {
             let (from, to) = (begin.total(of), end.total(of));

@@ -18,9 +18,9 @@ impl Sums {
     fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.open += other.open;
-        self.duration = self.duration + other.duration;
+        self.duration += other.duration;
         self.longest = self.longest.max(other.longest);
-        self.clocks.iter_mut().zip(other.clocks).for_each(|(sum, more)| *sum = *sum + more);
+        self.clocks.iter_mut().zip(other.clocks).for_each(|(sum, more)| *sum += more);
     }
 }
 

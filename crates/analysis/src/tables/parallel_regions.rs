@@ -39,7 +39,7 @@ impl IdleCores {
     fn read(&mut self, now: Ns) -> Area {
         let time = now - self.since;
         for (area, cores) in self.area.iter_mut().zip(self.now) {
-            *area = *area + Ns(time.0.saturating_mul(cores));
+            *area += Ns(time.0.saturating_mul(cores));
         }
         self.since = now;
         self.area
@@ -80,9 +80,9 @@ impl ThreadTimes {
     fn read(mut self, now: Ns) -> Self {
         let time = now - self.since;
         match self.state {
-            Some(ThreadState::Running) => self.running = self.running + time,
+            Some(ThreadState::Running) => self.running += time,
             Some(ThreadState::Ready) => {
-                self.ready = self.ready + time;
+                self.ready += time;
                 self.was_ready.1 = now;
             }
             _ => {}
@@ -200,7 +200,7 @@ struct Over {
 impl Over {
     /// The region without what was before `start`.
     fn from(mut self, start: Ns) -> Self {
-        self.parts.iter_mut().for_each(|part| part.worked = part.worked - (start - self.start));
+        self.parts.iter_mut().for_each(|part| part.worked -= start - self.start);
         self.start = start;
         self
     }
@@ -379,7 +379,7 @@ impl ParallelRegions {
             return;
         }
         part.stretches += 1;
-        part.worked = part.worked + (now - part.since);
+        part.worked += now - part.since;
         part.arrived = now;
         part.at_arrival = self.threads.of(worker).read(now);
         part.idle = self.idle.read(now);
@@ -422,7 +422,7 @@ fn waiting_times(
     let (mut ran, mut ready) = (Ns::ZERO, None);
     for (thread, part) in parts {
         let times = threads.of(*thread).read(now);
-        ran = ran + (times.running - part.at_arrival.running);
+        ran += times.running - part.at_arrival.running;
         if part.arrived == now {
             let waited = times.ready - part.ready;
             ready = Some(ready.map_or(waited, |min: Ns| min.min(waited)));

@@ -28,7 +28,7 @@ impl Type {
     fn advance(&mut self, to: Ns) {
         if to > self.at {
             let sum = self.durations.entry((self.parked, self.unknown)).or_default();
-            *sum = *sum + (to - self.at);
+            *sum += to - self.at;
             self.at = to;
         }
     }

@@ -36,9 +36,9 @@ impl Cpu {
             Some(false) => &mut self.unparked,
             None => &mut self.unknown,
         };
-        *sum = *sum + elapsed;
+        *sum += elapsed;
         if parked == Some(true) && busy {
-            self.busy = self.busy + elapsed;
+            self.busy += elapsed;
         }
     }
 

@@ -137,10 +137,10 @@ impl Clock {
     fn show(&self, now: Ns) -> Times {
         let (mut times, elapsed) = (self.times, now - self.since);
         let sum = &mut times.by[self.verdict as usize];
-        *sum = *sum + elapsed;
+        *sum += elapsed;
         match (self.verdict, self.saved) {
             (Verdict::SlowerCore, Some(saved)) => times.cost += elapsed.0 as f64 * saved,
-            (Verdict::SlowerCore, None) => times.not_costed = times.not_costed + elapsed,
+            (Verdict::SlowerCore, None) => times.not_costed += elapsed,
             _ => {}
         }
         times
@@ -157,11 +157,11 @@ impl Times {
     /// Adds the advance of a clock.
     fn add(&mut self, since: &Self, now: &Self) {
         for (sum, (since, now)) in self.by.iter_mut().zip(since.by.iter().zip(&now.by)) {
-            *sum = *sum + (*now - *since);
+            *sum += *now - *since;
         }
-        self.woken = self.woken + (now.woken - since.woken);
+        self.woken += now.woken - since.woken;
         self.cost += now.cost - since.cost;
-        self.not_costed = self.not_costed + (now.not_costed - since.not_costed);
+        self.not_costed += now.not_costed - since.not_costed;
     }
 }
 
@@ -257,7 +257,7 @@ impl Placement {
         if let Some(woken) = woken {
             let times = if set.is_known() && woken.known { times } else { &mut of.unknown };
             let busy_sibling = Verdict::BusySibling as usize;
-            times.woken = times.woken + (now.by[busy_sibling] - since.by[busy_sibling]);
+            times.woken += now.by[busy_sibling] - since.by[busy_sibling];
         }
         Some(thread)
     }

@@ -37,7 +37,7 @@ impl Idle {
         if to > self.at {
             let time = to - self.at;
             if self.cpus > 0 {
-                self.clock.any = self.clock.any + time;
+                self.clock.any += time;
                 self.clock.cpus += i128::from(time.0) * i128::from(self.cpus);
             }
             self.at = to;
@@ -66,7 +66,7 @@ impl Pool {
     fn advance(&mut self, to: Ns) -> Ns {
         if to > self.at {
             if self.running > 1 {
-                self.together = self.together + (to - self.at);
+                self.together += to - self.at;
             }
             self.at = to;
         }
@@ -114,7 +114,7 @@ impl Pools {
         let together = pool.advance(world.now);
         if let Some((alone, since, begin)) = pool.alone.take() {
             let (idle, sums) = (clock.any - since.any, &mut self.threads.of(alone).sums);
-            sums.alone = sums.alone + idle;
+            sums.alone += idle;
             sums.alone_idle_cpus += clock.cpus - since.cpus;
             sums.alone_moment += idle.0 as f64 * ((begin - self.start).0 as f64 + (world.now - begin).0 as f64 / 2.0);
         }
@@ -123,10 +123,10 @@ impl Pools {
         let running = |state| i64::from(state == Some(ThreadState::Running));
         if let Some((begin, idle, others)) = own.run.take() {
             let (time, sums) = (world.now - begin, &mut own.sums);
-            sums.running = sums.running + time;
-            sums.with_idle = sums.with_idle + (clock.any - idle.any);
+            sums.running += time;
+            sums.with_idle += clock.any - idle.any;
             sums.idle_cpus += clock.cpus - idle.cpus;
-            sums.together = sums.together + (together - others);
+            sums.together += together - others;
             let [from, to] = [begin, world.now].map(|at| (at - self.start).0 as f64);
             sums.moments[0] += (to * to - from * from) / 2.0;
             sums.moments[1] += (to.powi(3) - from.powi(3)) / 3.0;

@@ -79,7 +79,7 @@ impl PowerByFunction {
         let function = world.functions.waiting(of.waited).first().copied();
         let sums = self.of(function, core_type);
         sums.sync_switches += i64::from(switches);
-        sums.wait = sums.wait + time;
+        sums.wait += time;
     }
 
     fn take(&mut self, ended: Option<Ended>, world: &World) {
@@ -93,9 +93,9 @@ impl PowerByFunction {
             target(&self.machine, ended.cpu, ended.state).zip(ended.stay).filter(|(target, stay)| stay < target);
         let sums = self.of(chain.first().copied(), core_type);
         sums.idle_wakeups += 1;
-        sums.idle = sums.idle + ended.idle;
+        sums.idle += ended.idle;
         sums.too_short += i64::from(short.is_some());
-        sums.too_short_time = sums.too_short_time + short.map_or(Ns::ZERO, |(_, stay)| stay);
+        sums.too_short_time += short.map_or(Ns::ZERO, |(_, stay)| stay);
         if chain.is_empty() {
             sums.idle_wakeups_below += 1;
         }
@@ -171,7 +171,7 @@ impl Analysis for PowerByFunction {
                 if at == of.running.len() {
                     of.running.push((core_type, Ns::ZERO));
                 }
-                of.running[at].1 = of.running[at].1 + time;
+                of.running[at].1 += time;
             }
             ThreadState::Blocked => {
                 let switches = left && left_to_wait(stretch, ran);
@@ -184,7 +184,7 @@ impl Analysis for PowerByFunction {
             ThreadState::Ready if stretch.reason.left_runnable() => {
                 let sums = self.of(None, core_type);
                 sums.preemption_switches += i64::from(left);
-                sums.inactive = sums.inactive + time;
+                sums.inactive += time;
             }
             ThreadState::Ready | ThreadState::Unknown | ThreadState::Exited => {}
         }

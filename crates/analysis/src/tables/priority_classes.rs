@@ -57,7 +57,7 @@ impl PriorityClasses {
             let of_part = Span { start: self.begin(part), end: self.begin(part + 1) };
             if let Some(within) = span.overlap(of_part) {
                 let sum = &mut self.parts[part as usize][cpu_use as usize];
-                *sum = *sum + within.len();
+                *sum += within.len();
             }
             part += 1;
         }

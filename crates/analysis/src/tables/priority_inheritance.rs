@@ -71,11 +71,11 @@ impl PriorityInheritance {
         boost.since = now;
         let sums = self.rows.entry((thread, boost.donor)).or_default();
         sums.take(boost);
-        sums.boosted = sums.boosted + length;
+        sums.boosted += length;
         match of.state {
-            Some(ThreadState::Running) => sums.running = sums.running + length,
-            Some(ThreadState::Ready) => sums.ready = sums.ready + length,
-            Some(ThreadState::Blocked) => sums.blocked = sums.blocked + length,
+            Some(ThreadState::Running) => sums.running += length,
+            Some(ThreadState::Ready) => sums.ready += length,
+            Some(ThreadState::Blocked) => sums.blocked += length,
             _ => {}
         }
     }

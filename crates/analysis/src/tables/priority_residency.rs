@@ -29,7 +29,7 @@ impl Analysis for PriorityResidency {
         *tid = stretch.tid;
         let times = by_prio.entry(stretch.prio.get()).or_default();
         let sum = if ran { &mut times.running } else { &mut times.ready };
-        *sum = *sum + stretch.span.len();
+        *sum += stretch.span.len();
     }
 
     fn finish(&mut self, _: &World, out: &mut dyn Rows) {

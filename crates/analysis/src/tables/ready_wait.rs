@@ -61,10 +61,10 @@ impl Thread {
         let Open { queue, since, showed } = self.open.take()?;
         match showed {
             Some(showed) => self.found = self.found + (free.leave(queue, world) - showed),
-            None => self.throttled = self.throttled + (world.now - since),
+            None => self.throttled += world.now - since,
         }
         if !queue.set.is_known() {
-            self.affinity_unknown = self.affinity_unknown + (world.now - since);
+            self.affinity_unknown += world.now - since;
         }
         Some(queue)
     }
@@ -122,13 +122,13 @@ impl Analysis for ReadyWait {
         let changes = thread.before.changes(stretch, begins);
         let time = stretch.span.len();
         if let Some(sum) = thread.sum(stretch.state) {
-            sum.ns = sum.ns + time;
+            sum.ns += time;
             sum.count += i64::from(changes);
             sum.max = sum.max.max(time);
         }
         if stretch.state == ThreadState::Ready {
             let sum = &mut thread.by_reason[column(stretch.reason)];
-            *sum = *sum + time;
+            *sum += time;
             let place = stretch.cpu.and_then(|c| world.place(c));
             let queue = Queue { place, set: world.allowed(stretch.thread) };
             thread.enter_queue(queue, world.throttled.is(stretch.thread), &mut self.free, world);

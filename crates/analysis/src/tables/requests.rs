@@ -66,7 +66,7 @@ impl Thread {
     fn now(&self, at: Ns) -> Instant {
         let mut times = self.times;
         if let Some((since, of)) = self.state {
-            times[of] = times[of] + (at - since);
+            times[of] += at - since;
         }
         Instant { at, times }
     }

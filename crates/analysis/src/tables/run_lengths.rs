@@ -57,10 +57,10 @@ impl Runs {
         }
         let sums = self.by_class[run.class].of(Some(run.time).filter(|_| whole && run.whole));
         sums.runs += 1;
-        sums.running = sums.running + run.time;
+        sums.running += run.time;
         if run.woken {
             sums.after_wake += 1;
-            sums.after_wake_ns = sums.after_wake_ns + run.time;
+            sums.after_wake_ns += run.time;
         }
     }
 }

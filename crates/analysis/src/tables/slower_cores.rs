@@ -95,7 +95,7 @@ impl SlowerCores {
                 (thread.ran, thread.cost) = (true, [Some(0.0); 2]);
             }
             let sum = &mut thread.by[found as usize];
-            *sum = *sum + elapsed;
+            *sum += elapsed;
             let cost = match found {
                 Found::NotAllowed => &mut thread.cost[0],
                 Found::Lower => &mut thread.cost[1],

@@ -23,7 +23,7 @@ impl SmtPairs {
             let of = &mut self.threads.of(one.thread).1;
             for other in busy().filter(|c| c.cpu != one.cpu) {
                 match of.binary_search_by_key(&other.thread, |(thread, _)| *thread) {
-                    Ok(at) => of[at].1 = of[at].1 + elapsed,
+                    Ok(at) => of[at].1 += elapsed,
                     Err(at) => of.insert(at, (other.thread, elapsed)),
                 }
             }

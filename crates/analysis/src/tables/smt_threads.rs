@@ -35,7 +35,7 @@ impl SmtThreads {
         }
         for cpu in core.cpus.iter().map(|c| &world.cpus[*c]).filter(|c| c.state == CpuState::Busy) {
             let sum = &mut self.threads.of(cpu.thread).1[sibling_state(core)];
-            *sum = *sum + elapsed;
+            *sum += elapsed;
         }
     }
 }

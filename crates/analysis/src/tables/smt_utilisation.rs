@@ -41,8 +41,8 @@ impl Class {
         let cpus = time.alone.len();
         self.cores += 1;
         self.cpus += cpus as i64;
-        self.known = self.known + time.known();
-        self.unknown = self.unknown + time.unknown;
+        self.known += time.known();
+        self.unknown += time.unknown;
         for (busy, ns) in time.busy.iter().enumerate() {
             let ns = ns.0 as f64;
             self.cpu += ns * cpus as f64;

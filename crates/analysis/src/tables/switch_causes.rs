@@ -190,9 +190,9 @@ impl Sums {
     fn add(&mut self, count: i64, after: ThreadState, time: Ns) {
         self.count += count;
         match after {
-            ThreadState::Ready => self.ready = self.ready + time,
-            ThreadState::Blocked => self.blocked = self.blocked + time,
-            ThreadState::Unknown => self.unknown = self.unknown + time,
+            ThreadState::Ready => self.ready += time,
+            ThreadState::Blocked => self.blocked += time,
+            ThreadState::Unknown => self.unknown += time,
             ThreadState::Running | ThreadState::Exited => {}
         }
     }

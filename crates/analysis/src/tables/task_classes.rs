@@ -68,7 +68,7 @@ fn is_runnable(state: Option<ThreadState>) -> bool {
 impl Program {
     fn advance(&mut self, now: Ns, few: i64) {
         if self.runnable > few {
-            self.crowded = self.crowded + (now - self.since);
+            self.crowded += now - self.since;
         }
         self.since = now;
     }
@@ -86,7 +86,7 @@ impl Thread {
         of.waking_bursts += i64::from(woke);
         of.longest = of.longest.max(running);
         if running >= LONG_BURST {
-            of.long = of.long + running;
+            of.long += running;
         }
     }
 }
@@ -103,7 +103,7 @@ impl TaskClasses {
         program.advance(now, few);
         program.runnable -= 1;
         if of.state == Some(ThreadState::Running) {
-            of.figures.crowded = of.figures.crowded + (program.crowded - of.crowded_before);
+            of.figures.crowded += program.crowded - of.crowded_before;
         }
     }
 
@@ -213,19 +213,19 @@ impl Analysis for TaskClasses {
         let (of, time) = (self.threads.of(stretch.thread), stretch.span.len());
         match stretch.state {
             ThreadState::Running => {
-                of.figures.running = of.figures.running + time;
-                of.burst = of.burst + time;
+                of.figures.running += time;
+                of.burst += time;
             }
             ThreadState::Ready => {
                 // A thread that is woken was waiting, even if the begin of the wait was not recorded.
                 if matches!(stretch.reason, Reason::Woken | Reason::New | Reason::WokenBefore) {
                     of.close();
                 }
-                of.figures.ready = of.figures.ready + time;
+                of.figures.ready += time;
             }
             ThreadState::Blocked => {
                 of.close();
-                of.figures.blocked = of.figures.blocked + time;
+                of.figures.blocked += time;
             }
             ThreadState::Exited => of.close(),
             ThreadState::Unknown => {}

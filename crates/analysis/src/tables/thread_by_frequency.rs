@@ -27,7 +27,7 @@ impl ThreadByFrequency {
             let at = &mut self.threads.of(thread).1;
             let known = at.len() < MAX_FREQUENCIES || at.contains_key(&(core_type, khz));
             let time = at.entry((core_type, khz.filter(|_| known))).or_default();
-            *time = *time + elapsed;
+            *time += elapsed;
         }
     }
 }

@@ -75,7 +75,7 @@ impl Analysis for ThreadIpc {
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         if stretch.state == ThreadState::Running {
             let ran = self.ran.of(stretch.thread);
-            *ran = *ran + stretch.span.len();
+            *ran += stretch.span.len();
         }
     }
 
@@ -100,8 +100,8 @@ impl Analysis for ThreadIpc {
             let pair = self.rows.entry(Key { thread, tid, core_type: core_type(cpu, world), siblings }).or_default();
             pair.instructions += seen(instructions.count);
             pair.cycles += seen(cycles.count);
-            pair.counted = pair.counted + both;
-            pair.enabled = pair.enabled + counted.length;
+            pair.counted += both;
+            pair.enabled += counted.length;
             pair.max_mhz = pair.max_mhz.into_iter().chain(max_mhz).reduce(f64::max);
             pair.unlimited |= max_mhz.is_none();
             pair.ratio.add(seen(instructions.count), seen(cycles.count), counted.length, both);
@@ -116,7 +116,7 @@ impl Analysis for ThreadIpc {
             let best: &mut f64 = fastest.entry((key.thread, key.tid)).or_default();
             *best = best.max(mips(pair).unwrap_or(0.0));
             let time: &mut Ns = counted.entry((key.thread, key.tid)).or_default();
-            *time = *time + pair.counted;
+            *time += pair.counted;
         }
         let has_siblings = world.cores.iter().any(|core| core.cpus.len() > 1);
         for (key, pair) in self.rows.iter().filter(|(key, _)| has_siblings || key.siblings == ALL) {

@@ -42,9 +42,9 @@ struct Sums {
 impl Sums {
     fn add(&mut self, other: Self) {
         self.waits += other.waits;
-        self.blocked = self.blocked + other.blocked;
+        self.blocked += other.blocked;
         self.longest = self.longest.max(other.longest);
-        self.cut = self.cut + other.cut;
+        self.cut += other.cut;
         for (by, waits) in other.released_by {
             *self.released_by.entry(by).or_default() += waits;
         }

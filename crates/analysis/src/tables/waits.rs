@@ -91,9 +91,9 @@ impl Analysis for Waits {
         let sums = self.threads.of(stretch.thread).by.entry(ended).or_default();
         sums.waits += 1;
         sums.together += i64::from(together);
-        sums.blocked = sums.blocked + span.len();
+        sums.blocked += span.len();
         for (sum, time) in sums.waker.iter_mut().zip(waker_times) {
-            *sum = *sum + time;
+            *sum += time;
         }
     }
 

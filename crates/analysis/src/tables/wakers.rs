@@ -43,7 +43,7 @@ impl Analysis for Wakers {
         let ran = self.threads.get(waker).and_then(|w| w.before.ran());
         let from = ran.filter(|_| waker > ThreadKey::IDLE && stretch.reason != Reason::WokenBefore).and_then(|r| r.cpu);
         let sums = self.threads.of(stretch.thread).by.entry(waker).or_default();
-        sums.ready = sums.ready + stretch.span.len();
+        sums.ready += stretch.span.len();
         if happens {
             match from.zip(stretch.cpu) {
                 Some((from, to)) if from == to => sums.same_cpu += 1,

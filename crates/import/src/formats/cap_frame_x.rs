@@ -443,7 +443,7 @@ impl Stream for Frames {
                     self.shift = self.end - row.begin;
                     self.writer.start_anew();
                 }
-                row.begin = row.begin + self.shift;
+                row.begin += self.shift;
                 row.present = row.present.map(|at| at + self.shift);
                 self.end = row.begin + row.part(FramePart::Whole).unwrap_or_default();
             }
