@@ -2,7 +2,7 @@
 
 use crate::critical::{Causes, ThreadCause};
 use crate::frames::TimedFrame;
-use model::{CoreType, Ns, Rows, ThreadKey};
+use model::{CoreType, Ns, Rows, ThreadKey, Tid};
 
 /// The slowest intervals of one thread or name.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub struct SlowSeries {
     kind: &'static str,
     number: i64,
     /// The TID; `None` for regions.
-    tid: Option<i64>,
+    tid: Option<Tid>,
     median: Ns,
     /// The number of slower ones that are not among these.
     slower: i64,
@@ -22,7 +22,7 @@ pub struct SlowSeries {
 impl SlowSeries {
     /// The intervals of this kind with this number of their thread or name, and the TID of the thread.
     #[must_use]
-    pub fn new(kind: &'static str, number: i64, tid: Option<i64>, median: Ns) -> Self {
+    pub fn new(kind: &'static str, number: i64, tid: Option<Tid>, median: Ns) -> Self {
         Self { kind, number, tid, median, slower: 0, slow: Vec::new(), typical: (Causes::default(), 0) }
     }
 

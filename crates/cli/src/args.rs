@@ -145,7 +145,7 @@ pub fn tid(session: &engine::Session, text: &str) -> Result<model::Tid, Failure>
     found.sort_unstable_by(|a, b| b.cmp(a));
     let path = session.path().display();
     match found.as_slice() {
-        [(_, tid)] => Ok(model::Tid(i32::try_from(*tid).unwrap_or_default())),
+        [(_, tid)] => Ok(*tid),
         [] => {
             let meant = engine::did_you_mean(text, names.iter().map(String::as_str));
             Err(Failure::new(format!(

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use engine::{Session, SlowFrameOptions};
+use model::Ns;
 use model::tables::{self, marks};
 use std::collections::BTreeMap;
 
@@ -44,7 +45,7 @@ pub fn described(session: &Session, span: Option<model::Span>) -> Result<String,
 fn no_frames(session: &Session) -> Result<String, Failure> {
     let table = session.table(tables::MARKS.name)?;
     let mut counts = BTreeMap::<String, i64>::new();
-    for row in table.rows_of(marks::Table).filter(|row| row.get(marks::DURATION_NS) > 0) {
+    for row in table.rows_of(marks::Table).filter(|row| row.get(marks::DURATION_NS) > Ns::ZERO) {
         let count = counts.entry(model::words::plain(row.get(marks::NAME.or_empty()))).or_default();
         *count = count.saturating_add(row.get(marks::COUNT));
     }

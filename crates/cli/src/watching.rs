@@ -1,8 +1,8 @@
 //! A snapshot of `corewise watch`, as text and JSON.
 
 use crate::failure::Failure;
-use model::CoreType;
 use model::words::{bytes, noun, share, time};
+use model::{CoreType, Ns};
 use page::{Block, Column, terminal};
 use watch::snapshot::{ClassSums, CounterSums, EnergySums, GroupKind, GroupSums, Snapshot};
 
@@ -43,7 +43,7 @@ pub fn complaints(snapshot: &Snapshot) -> Vec<String> {
 }
 
 fn words(ns: u64) -> String {
-    time(i64::try_from(ns).unwrap_or(i64::MAX)).replace(model::words::TIE, " ")
+    time(Ns(i64::try_from(ns).unwrap_or(i64::MAX))).replace(model::words::TIE, " ")
 }
 
 fn percent(part: u64, whole: u64) -> String {

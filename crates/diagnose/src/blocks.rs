@@ -11,6 +11,7 @@
 
 use crate::diagnosis::System;
 use crate::finding::{Finding, Interval, Severity};
+use model::Ns;
 use model::words::{TIE, ms, plain, plural};
 use page::{Anchor, Block, Linked, Picture, Tone};
 use serde::Serialize;
@@ -185,9 +186,9 @@ pub fn blocks(
 fn saving(finding: &Finding, detail: Detail) -> String {
     let [from, to] = finding.range_ns.map(ms);
     let confidence = finding.confidence.as_str();
-    if finding.range_ns[1] == 0 {
+    if finding.range_ns[1] == Ns::ZERO {
         let why = match finding.delay_ns {
-            delay if delay > 0 => format!(": the objective gains nothing from the {}{TIE}ms", ms(delay)),
+            delay if delay > Ns::ZERO => format!(": the objective gains nothing from the {}{TIE}ms", ms(delay)),
             _ => String::new(),
         };
         return format!("none{why}, confidence {confidence}");
@@ -227,14 +228,16 @@ fn threads(finding: &Finding) -> Linked {
     listed(&finding.threads, NAMED, ", ", |claim| {
         let mut words: Linked =
             vec![(format!("{}{TIE}{}", plain(&claim.name), claim.tid), Some(Anchor::Thread(claim.thread)))];
-        words.extend((claim.recoverable_ns > 0).then(|| (format!("{TIE}{}{TIE}ms", ms(claim.recoverable_ns)), None)));
+        words.extend(
+            (claim.recoverable_ns > Ns::ZERO).then(|| (format!("{TIE}{}{TIE}ms", ms(claim.recoverable_ns)), None)),
+        );
         words
     })
 }
 
 /// The times at which it happened.
 fn when(finding: &Finding) -> String {
-    let span = |span: &model::Span| vec![(format!("{}{TIE}to{TIE}{}{TIE}ms", ms(span.start.0), ms(span.end.0)), None)];
+    let span = |span: &model::Span| vec![(format!("{}{TIE}to{TIE}{}{TIE}ms", ms(span.start), ms(span.end)), None)];
     listed(&finding.spans, NAMED, ", ", span).into_iter().map(|(words, _)| words).collect()
 }
 
@@ -242,7 +245,7 @@ fn when(finding: &Finding) -> String {
 fn worst(all: &[Interval], max: usize) -> Linked {
     listed(all, max, "; ", |of| {
         let [from, to] = [of.start_ns, of.end_ns].map(ms);
-        let moment = Anchor::Moment { thread: of.thread, start_ns: of.start_ns, end_ns: of.end_ns };
+        let moment = Anchor::Moment { thread: of.thread, start_ns: of.start_ns.0, end_ns: of.end_ns.0 };
         vec![
             (format!("{from}{TIE}to{TIE}{to}{TIE}ms"), Some(moment)),
             (": ".to_owned(), None),

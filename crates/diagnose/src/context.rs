@@ -8,7 +8,7 @@ use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
 use engine::{EngineError, Facts, Offer, PathSums, PathWindow, Session, Summary, ThreadNames};
 use model::tables::{cpus, ready_wait, switch_causes};
 use model::words::{grouped, short};
-use model::{AnyColumn, Fix, Ns, Row, Span, Table, TableType, ThreadKey, Threads, tables};
+use model::{Amount, AnyColumn, Fix, Ns, Row, Span, Table, TableType, ThreadKey, Threads, Tid, tables};
 use std::collections::BTreeMap;
 
 /// The maximum number of threads and rows that a finding names. Its sums cover all of them.
@@ -172,8 +172,8 @@ impl<'a> RuleContext<'a> {
     }
 
     /// A threshold's share of the analysed range, ns.
-    pub(crate) fn share_ns(&self, threshold: &Threshold) -> i64 {
-        (self.threshold(threshold) * self.span().len().0 as f64) as i64
+    pub(crate) fn share_ns(&self, threshold: &Threshold) -> Ns {
+        Ns::whole(self.threshold(threshold) * self.span().len().as_f64())
     }
 
     /// The display name of a thread.
@@ -201,11 +201,11 @@ impl<'a> RuleContext<'a> {
     }
 
     /// The running time of all threads for which `is_counted` holds, ns. Reads `ready_wait`.
-    pub(crate) fn running_ns(&self, is_counted: impl Fn(ThreadKey) -> bool) -> Result<i64, EngineError> {
-        let mut running = 0_i64;
+    pub(crate) fn running_ns(&self, is_counted: impl Fn(ThreadKey) -> bool) -> Result<Ns, EngineError> {
+        let mut running = Ns::ZERO;
         self.each_row(ready_wait::Table, |row| {
             if is_counted(row.get(ready_wait::THREAD)) {
-                running = running.saturating_add(row.get(ready_wait::RUNNING_NS));
+                running += row.get(ready_wait::RUNNING_NS);
             }
         })?;
         Ok(running)
@@ -222,14 +222,14 @@ impl<'a> RuleContext<'a> {
     }
 
     /// The time that a thread could save.
-    pub(crate) fn claim(&self, thread: ThreadKey, tid: i64, recoverable_ns: i64) -> Claim {
+    pub(crate) fn claim(&self, thread: ThreadKey, tid: Tid, recoverable_ns: Ns) -> Claim {
         Claim { thread, tid, name: self.name(thread), recoverable_ns }
     }
 
     /// Builds a finding with default fields. The rule fills in the rest.
     pub(crate) fn finding(&self, mut claims: Vec<Claim>, change: Fix, what: String) -> Finding {
         claims.sort_by_key(|c| (std::cmp::Reverse(c.recoverable_ns), c.thread));
-        let most = claims.first().map_or(0, |c| c.recoverable_ns);
+        let most = claims.first().map_or(Ns::ZERO, |c| c.recoverable_ns);
         Finding {
             rule: self.rule.id,
             subject: Subject::Program,
@@ -264,8 +264,8 @@ impl<'a> RuleContext<'a> {
     }
 
     /// The severity of a saving, by its share of the analysed range.
-    pub(crate) fn severity(&self, recoverable_ns: i64) -> Severity {
-        let share = recoverable_ns as f64 / (self.span().len().0.max(1)) as f64;
+    pub(crate) fn severity(&self, recoverable_ns: Ns) -> Severity {
+        let share = recoverable_ns.as_f64() / self.span().len().max(Ns(1)).as_f64();
         match share {
             share if share >= self.settings.of("severity", &HIGH_SHARE) => Severity::High,
             share if share >= self.settings.of("severity", &MEDIUM_SHARE) => Severity::Medium,
@@ -322,21 +322,21 @@ impl Preempted {
     }
 }
 
-/// The rows that support a finding, those of the longest time first; only the top rows are kept.
+/// The rows that support a finding, those of the longest time or the highest count first; only the top rows are kept.
 #[derive(Default)]
 pub(crate) struct EvidenceRows(Vec<(i64, Evidence)>);
 
 impl EvidenceRows {
-    /// Adds a row and the time by which it ranks.
-    pub(crate) fn push<T: TableType>(&mut self, ns: i64, row: &Row<'_, T>, cols: &[&dyn AnyColumn<T>]) {
+    /// Adds a row and the time or count by which it ranks.
+    pub(crate) fn push<T: TableType>(&mut self, by: impl Amount, row: &Row<'_, T>, cols: &[&dyn AnyColumn<T>]) {
         if self.0.len() >= 2 * NAMED {
             self.cut();
         }
-        self.0.push((ns, Evidence::of(row, cols)));
+        self.0.push((by.number(), Evidence::of(row, cols)));
     }
 
     fn cut(&mut self) {
-        self.0.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        self.0.sort_by_key(|(by, _)| std::cmp::Reverse(*by));
         self.0.truncate(NAMED);
     }
 
@@ -347,7 +347,7 @@ impl EvidenceRows {
 }
 
 /// Adds to a sum by key. It saturates, as times of a damaged file may overflow.
-pub(crate) fn add<K: Ord>(to: &mut BTreeMap<K, i64>, key: K, ns: i64) {
+pub(crate) fn add<K: Ord, A: Amount>(to: &mut BTreeMap<K, A>, key: K, amount: A) {
     let sum = to.entry(key).or_default();
-    *sum = sum.saturating_add(ns);
+    *sum = sum.plus(amount);
 }

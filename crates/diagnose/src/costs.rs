@@ -4,6 +4,7 @@
 use crate::context::RuleContext;
 use crate::rule::Threshold;
 use engine::{Session, TypicalCost};
+use model::Ns;
 use model::words::{plain, time};
 
 /// The thresholds that a measured cost replaces, and what they say as a sentence; `{}` is the value.
@@ -58,15 +59,15 @@ impl RuleContext<'_> {
     }
 
     /// The upper end of a saving that is proportional to a figure: the same if there is no measured interval.
-    pub(crate) fn upper(&self, threshold: &Threshold, ns: i64) -> i64 {
+    pub(crate) fn upper(&self, threshold: &Threshold, ns: Ns) -> Ns {
         let factor = self.interval(threshold).map_or(1.0, |[_, high]| high / self.threshold(threshold));
-        (ns as f64 * factor).round() as i64
+        Ns::nearest(ns.as_f64() * factor)
     }
 
     /// A figure as an assumption, and whose it is: `a switch costs 2.1 µs (measured on this machine 2026-11-26: …)`.
     pub(crate) fn whose(&self, threshold: &Threshold) -> String {
         let words = |value: f64| match threshold.name {
-            "switch_ns" => time(value.round() as i64),
+            "switch_ns" => time(Ns::nearest(value)),
             _ => format!("{}", (value * 1000.0).round() / 1000.0),
         };
         let source = match (self.chosen(threshold), self.costs().of(threshold)) {

@@ -14,7 +14,7 @@ use crate::worst::{self, add_worst};
 use engine::{EngineError, Session};
 use model::tables::threads;
 use model::words::{plural, time};
-use model::{Fix, Span, Table, TableDef, ThreadKey};
+use model::{Fix, Ns, Span, Table, TableDef, ThreadKey, Tid};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -195,11 +195,11 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
 }
 
 /// The least length of what is diagnosed: less than a scheduler's tick shows no rates.
-const MIN_SPAN_NS: i64 = 1_000_000;
+const MIN_SPAN_NS: Ns = Ns(1_000_000);
 
 /// Why no rule can be checked at all, if that is so.
 fn nothing_to_check(session: &Session, span: Span) -> Result<Option<String>, EngineError> {
-    let length = span.len().0;
+    let length = span.len();
     Ok(if session.summary().is_of_frames() {
         Some("a frame log records frames, not threads and CPUs".to_owned())
     } else if session.full_summary().events == 0 {
@@ -247,19 +247,21 @@ pub fn choose(session: &Session, target: Option<&Target>, made: &[Table]) -> Res
 
 /// The share of the CPUs' time in which threads ran; `None` if that is unknown for all of it.
 fn cpus_busy(ctx: &RuleContext<'_>) -> Result<Option<f64>, EngineError> {
-    let (running, all) = (ctx.running_ns(|_| true)?, ctx.span().len().0.saturating_mul(ctx.cpus()?));
+    let (running, all) = (ctx.running_ns(|_| true)?, ctx.span().len() * ctx.cpus()?);
     let is_known = ctx.summary().busy_ns > 0 || ctx.summary().idle_ns > 0;
-    Ok((all > 0 && is_known).then(|| (running as f64 / all as f64).min(1.0)))
+    Ok((all > Ns::ZERO && is_known).then(|| (running.as_f64() / all.as_f64()).min(1.0)))
 }
 
 /// Savings of less than this are printed as 0.000 ms.
-const SHOWN_NS: i64 = 500;
+const SHOWN_NS: Ns = Ns(500);
 
 /// Whether a finding estimates a saving, and the best estimate is nothing.
 fn saves_nothing(finding: &Finding) -> bool {
     finding.subject == Subject::Program
-        && finding.range_ns[1] > 0
-        && [finding.recoverable_ns, finding.delay_ns, finding.cpu_ns.unwrap_or(0)].iter().all(|ns| *ns < SHOWN_NS)
+        && finding.range_ns[1] > Ns::ZERO
+        && [finding.recoverable_ns, finding.delay_ns, finding.cpu_ns.unwrap_or(Ns::ZERO)]
+            .iter()
+            .all(|ns| *ns < SHOWN_NS)
 }
 
 /// Whether a finding is about moving threads that the kernel bound to their CPUs.
@@ -291,10 +293,10 @@ fn name_threads(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Result<(), E
 
 /// The TIDs of threads that had ended when the recording did. Of recordings by other tools, all: they are often of another machine, or of an
 /// earlier run.
-fn ended(ctx: &RuleContext<'_>) -> Result<BTreeSet<i64>, EngineError> {
+fn ended(ctx: &RuleContext<'_>) -> Result<BTreeSet<Tid>, EngineError> {
     let (mut ended, mut alive) = (BTreeSet::new(), BTreeSet::new());
     ctx.each_row(threads::Table, |row| {
-        let of = if row.get(threads::EXITED_NS) > 0 { &mut ended } else { &mut alive };
+        let of = if row.get(threads::EXITED_NS) > Ns::ZERO { &mut ended } else { &mut alive };
         of.insert(row.get(threads::TID));
     })?;
     let by_another_tool = ctx.facts().format != "corewise" && System::of_format(&ctx.facts().format).is_some();
@@ -302,7 +304,7 @@ fn ended(ctx: &RuleContext<'_>) -> Result<BTreeSet<i64>, EngineError> {
 }
 
 /// Removes the numbers of ended threads from the instructions: a later run has others, so they name the threads instead.
-fn leave_out_ended(finding: &mut Finding, ended: &BTreeSet<i64>) {
+fn leave_out_ended(finding: &mut Finding, ended: &BTreeSet<Tid>) {
     let is_general =
         [finding.action.linux == finding.change.linux(), finding.action.windows == finding.change.windows()];
     if let Some(threads) =

@@ -1,7 +1,7 @@
 //! What a rule finds.
 
 use crate::saved_energy::SavedEnergy;
-use model::{AnyColumn, Fix, Row, Span, TableType, ThreadKey, Value};
+use model::{AnyColumn, Fix, Ns, Row, Span, TableType, ThreadKey, Tid, Value};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -64,24 +64,24 @@ pub struct Claim {
     /// The thread's key.
     pub thread: ThreadKey,
     /// The kernel's thread ID.
-    pub tid: i64,
+    pub tid: Tid,
     /// The thread's name.
     pub name: String,
     /// The potential saving, ns.
-    pub recoverable_ns: i64,
+    pub recoverable_ns: Ns,
 }
 
 /// One of the worst intervals of a finding: a whole stretch of a thread, as far as it is in the analysed range.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Interval {
     /// When it begins, ns.
-    pub start_ns: i64,
+    pub start_ns: Ns,
     /// When it ends, ns.
-    pub end_ns: i64,
+    pub end_ns: Ns,
     /// The thread's key.
     pub thread: ThreadKey,
     /// The kernel's thread ID.
-    pub tid: i64,
+    pub tid: Tid,
     /// The thread's name.
     pub name: String,
     /// What it did: `running`, `ready`, `throttled` (kept from running by a CPU quota, and then ready) or `blocked`.
@@ -169,14 +169,14 @@ pub struct Finding {
     /// One sentence, with its figures.
     pub title: String,
     /// How much earlier the thread with the largest saving could be done, as far as the objective gains it, ns: the best estimate.
-    pub recoverable_ns: i64,
+    pub recoverable_ns: Ns,
     /// How long the thread that loses most is delayed, ns: more than `recoverable_ns` if the objective does not gain all of it.
-    pub delay_ns: i64,
+    pub delay_ns: Ns,
     /// The lower and upper bound of the estimate, ns.
-    pub range_ns: [i64; 2],
+    pub range_ns: [Ns; 2],
     /// The CPU time, summed over all CPUs, that the fix saves, ns: the best estimate; `None` where the rule does not estimate it. If
     /// CPUs were idle, saved CPU time does not end the work earlier.
-    pub cpu_ns: Option<i64>,
+    pub cpu_ns: Option<Ns>,
     /// The energy that the fix saves; `None` where the rule does not estimate it or no energy of packages was measured.
     pub energy: Option<SavedEnergy>,
     /// How certain it is.
@@ -206,7 +206,7 @@ pub struct Finding {
 impl Finding {
     /// The time by which findings are ranked, ns: the best estimate, or the lower bound if the confidence is low.
     #[must_use]
-    pub fn counted_ns(&self) -> i64 {
+    pub fn counted_ns(&self) -> Ns {
         match self.confidence {
             Confidence::Low => self.range_ns[0].min(self.recoverable_ns),
             Confidence::Medium | Confidence::High => self.recoverable_ns,

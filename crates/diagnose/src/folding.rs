@@ -16,7 +16,7 @@ use crate::finding::{Claim, Finding, Subject};
 use crate::pools::Processes;
 use crate::rule::Rule;
 use crate::rules::RULES;
-use model::ThreadKey;
+use model::{Ns, ThreadKey};
 use std::collections::HashMap;
 
 /// Estimated costs that differ by at most this factor do not show which of two findings costs more.
@@ -26,7 +26,7 @@ const COMPARABLE: i64 = 2;
 pub(crate) fn ranked(mut all: Vec<Finding>, processes: &Processes) -> Vec<Finding> {
     let counts = |f: &Finding| f.counted_ns() / if concerns_other_processes(f, processes) { COMPARABLE } else { 1 };
     all.sort_by_key(|f| (f.subject, std::cmp::Reverse((counts(f), f.recoverable_ns, f.severity))));
-    let mut top_level: Vec<(Finding, HashMap<ThreadKey, i64>)> = Vec::new();
+    let mut top_level: Vec<(Finding, HashMap<ThreadKey, Ns>)> = Vec::new();
     for finding in all {
         let under = top_level.iter_mut().find(|(greater, claims)| {
             !explains(&finding, greater, processes) && is_resolved_by(&finding, greater, claims)
@@ -54,9 +54,9 @@ pub(crate) fn ranked(mut all: Vec<Finding>, processes: &Processes) -> Vec<Findin
 }
 
 /// Whether the fix of the greater finding also resolves the lesser one.
-fn is_resolved_by(lesser: &Finding, greater: &Finding, claims: &HashMap<ThreadKey, i64>) -> bool {
-    let all: i128 = lesser.threads.iter().map(|c| i128::from(c.recoverable_ns)).sum();
-    let of_both = |c: &Claim| claims.get(&c.thread).map_or(0, |ns| i128::from(*ns.min(&c.recoverable_ns)));
+fn is_resolved_by(lesser: &Finding, greater: &Finding, claims: &HashMap<ThreadKey, Ns>) -> bool {
+    let all: i128 = lesser.threads.iter().map(|c| i128::from(c.recoverable_ns.0)).sum();
+    let of_both = |c: &Claim| claims.get(&c.thread).map_or(0, |ns| i128::from(ns.min(&c.recoverable_ns).0));
     let both: i128 = lesser.threads.iter().map(of_both).sum();
     all > 0 && 2 * both >= all && are_about_program(lesser, greater) && overlap_in_time(lesser, greater)
 }
@@ -66,7 +66,7 @@ fn explains(cause: &Finding, of: &Finding, processes: &Processes) -> bool {
     let rules = RULES.iter().any(|rule: &&Rule| rule.id == cause.rule && rule.explains.contains(&of.rule));
     let same = |a: ThreadKey, b: ThreadKey| a == b || (processes.are_recorded() && processes.are_one(a, b));
     rules
-        && cause.counted_ns() > 0
+        && cause.counted_ns() > Ns::ZERO
         && cause.counted_ns() >= of.counted_ns() / COMPARABLE
         && overlap_in_time(cause, of)
         && at_least_half(of, |claim| cause.threads.iter().any(|own| same(own.thread, claim.thread)))
@@ -79,7 +79,7 @@ fn concerns_other_processes(finding: &Finding, processes: &Processes) -> bool {
 
 /// Whether at least half of the claimed time belongs to threads that match.
 fn at_least_half(of: &Finding, such: impl Fn(&Claim) -> bool) -> bool {
-    let ns = |c: &Claim| i128::from(c.recoverable_ns.max(1));
+    let ns = |c: &Claim| i128::from(c.recoverable_ns.0.max(1));
     let matching: i128 = of.threads.iter().filter(|c| such(c)).map(ns).sum();
     2 * matching >= of.threads.iter().map(ns).sum()
 }
@@ -97,23 +97,23 @@ mod tests {
     use super::*;
     use crate::finding::{Action, Confidence, Severity};
     use crate::rules::RULES;
-    use model::{Fix, Ns, Span};
+    use model::{Fix, Span, Tid};
 
     fn finding(rule: &'static str, claims: &[(i64, i64)], span: (i64, i64)) -> Finding {
         let claim = |&(thread, ns): &(i64, i64)| Claim {
             thread: ThreadKey(thread),
-            tid: thread,
+            tid: Tid::UNKNOWN,
             name: String::new(),
-            recoverable_ns: ns,
+            recoverable_ns: Ns(ns),
         };
         Finding {
             rule,
             subject: Subject::Program,
             severity: Severity::Low,
             title: String::new(),
-            recoverable_ns: claims.iter().map(|c| c.1).max().unwrap_or(0),
-            delay_ns: 0,
-            range_ns: [0, 0],
+            recoverable_ns: claims.iter().map(|c| Ns(c.1)).max().unwrap_or_default(),
+            delay_ns: Ns::ZERO,
+            range_ns: [Ns::ZERO; 2],
             waited_for: Vec::new(),
             cpu_ns: None,
             energy: None,

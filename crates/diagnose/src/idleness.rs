@@ -7,7 +7,7 @@ use crate::saved_energy::PackagePower;
 use engine::EngineError;
 use model::tables::{idle_residency, lost_idleness};
 use model::words::time;
-use model::{Fix, ThreadKey, Threads};
+use model::{Fix, Ns, ThreadKey, Threads, Tid};
 use std::collections::BTreeMap;
 
 pub(crate) const BREAK_EVEN_NS: Threshold = Threshold {
@@ -29,20 +29,20 @@ pub(crate) const MIN_LOST: Threshold = Threshold {
 const GUEST_STATE: &str = "haltpoll";
 
 /// Returns the target residency of the machine's deepest idle state, if known, and the break-even time to use, ns. Reads `idle_residency`.
-pub(crate) fn break_even(ctx: &RuleContext<'_>) -> Result<(Option<i64>, i64), EngineError> {
+pub(crate) fn break_even(ctx: &RuleContext<'_>) -> Result<(Option<Ns>, Ns), EngineError> {
     let mut target_residency = None;
     ctx.each_row(idle_residency::Table, |row| {
         // A target residency of 0 is that of polling, in which a CPU saves nothing.
-        let target = row.get(idle_residency::TARGET_RESIDENCY_NS).filter(|ns| *ns > 0);
+        let target = row.get(idle_residency::TARGET_RESIDENCY_NS).filter(|ns| *ns > Ns::ZERO);
         if !row.get(idle_residency::STATE_NAME.or_empty()).starts_with(GUEST_STATE) {
             target_residency = target_residency.max(target);
         }
     })?;
-    Ok((target_residency, target_residency.unwrap_or(ctx.threshold(&BREAK_EVEN_NS) as i64)))
+    Ok((target_residency, target_residency.unwrap_or(Ns::whole(ctx.threshold(&BREAK_EVEN_NS)))))
 }
 
 /// The assumption about the break-even time.
-pub(crate) fn whose_break_even(target_residency: Option<i64>, break_even: i64) -> String {
+pub(crate) fn whose_break_even(target_residency: Option<Ns>, break_even: Ns) -> String {
     match target_residency {
         Some(_) => "the deepest idle state is as in the machine's description".to_owned(),
         None => format!(
@@ -55,21 +55,21 @@ pub(crate) fn whose_break_even(target_residency: Option<i64>, break_even: i64) -
 /// What one thread or the ticks cost.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Lost {
-    pub(crate) tid: i64,
+    pub(crate) tid: Tid,
     /// Number of runs or ticks between idle periods.
     pub(crate) ended: i64,
     /// Number of lost idle periods.
     pub(crate) short: i64,
     /// Idle time in these.
-    pub(crate) ns: i64,
+    pub(crate) ns: Ns,
 }
 
 /// Idleness that was lost, by thread; ticks have the key 0.
 pub(crate) struct LostIdleness {
-    target_residency: Option<i64>,
-    break_even: i64,
+    target_residency: Option<Ns>,
+    break_even: Ns,
     /// The break-even time of the table's rows that are used.
-    pub(crate) counted_at: i64,
+    pub(crate) counted_at: Ns,
     /// Whether it is that of packages.
     pub(crate) is_of_package: bool,
     pub(crate) by_thread: BTreeMap<ThreadKey, Lost>,
@@ -80,8 +80,12 @@ pub(crate) struct LostIdleness {
 }
 
 /// The largest break-even time of the table `lost_idleness` that is not above a given one, ns.
-fn counted_at(break_even: i64) -> i64 {
-    (0..).map(|power| 1000_i64 << power).take_while(|at| *at <= break_even && *at <= MAX_COUNTED).last().unwrap_or(0)
+fn counted_at(break_even: Ns) -> Ns {
+    (0..)
+        .map(|power| Ns(1000 << power))
+        .take_while(|at| *at <= break_even && *at <= MAX_COUNTED)
+        .last()
+        .unwrap_or_default()
 }
 
 /// The cause of the rows to read.
@@ -104,8 +108,8 @@ impl LostIdleness {
                 return;
             }
             let is_of_package = row.get(lost_idleness::SCOPE) == "package";
-            let [ended, short, ns] = row.all([lost_idleness::ENDED, lost_idleness::SHORT, lost_idleness::LOST_NS]);
-            let tid = row.get(lost_idleness::TID).unwrap_or(0);
+            let (ended, short, ns) = row.all((lost_idleness::ENDED, lost_idleness::SHORT, lost_idleness::LOST_NS));
+            let tid = row.get(lost_idleness::TID).unwrap_or(Tid::IDLE);
             let thread = row.get(lost_idleness::THREAD).unwrap_or(ThreadKey::IDLE);
             all.insert((is_of_package, thread), Lost { tid, ended, short, ns });
         })?;
@@ -152,13 +156,13 @@ impl LostIdleness {
         let claims: Vec<Claim> = sorted
             .iter()
             .filter(|(thread, _)| *thread != ThreadKey::IDLE)
-            .map(|(thread, lost)| ctx.claim(*thread, lost.tid, 0))
+            .map(|(thread, lost)| ctx.claim(*thread, lost.tid, Ns::ZERO))
             .collect();
         let name = claims.first().map_or_else(String::new, |claim| claim.name.clone());
         let alike = claims.iter().filter(|claim| claim.name == name).take(NAMED);
         let change = fix(Threads { name: name.clone(), tids: alike.map(|claim| claim.tid).collect() });
         let finding = ctx.finding(Vec::new(), change, what(&name));
-        let most = sorted.first().map_or(0, |(_, lost)| lost.ns);
+        let most = sorted.first().map_or(Ns::ZERO, |(_, lost)| lost.ns);
         let (energy, energy_assumption) = self.power.saved(most, (!self.is_of_package).then_some(self.cpus));
         Finding {
             title: match &energy {
@@ -182,6 +186,6 @@ impl LostIdleness {
 }
 
 /// The largest break-even time of the table, ns.
-const MAX_COUNTED: i64 = 16_384_000;
+const MAX_COUNTED: Ns = Ns(16_384_000);
 /// The maximum number of threads that a fix names.
 const NAMED: usize = 16;

@@ -3,7 +3,7 @@
 use crate::context::RuleContext;
 use engine::EngineError;
 use model::tables::threads;
-use model::{ThreadKey, pool_name};
+use model::{Ns, ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The process of each thread, where recorded.
@@ -27,7 +27,7 @@ impl Processes {
             if let Some(pid) = row.get(threads::PID) {
                 of.insert(thread, pid);
             }
-            if row.get(threads::BEGIN_NS) > 0 {
+            if row.get(threads::BEGIN_NS) > Ns::ZERO {
                 new.insert(thread);
             }
         })?;
@@ -92,7 +92,7 @@ impl Programs {
     pub(crate) fn new(ctx: &RuleContext<'_>) -> Result<Self, EngineError> {
         let mut names = BTreeMap::new();
         ctx.each_row(threads::Table, |row| {
-            if let Some(pid) = row.get(threads::PID).filter(|pid| *pid == row.get(threads::TID)) {
+            if let Some(pid) = row.get(threads::PID).filter(|pid| *pid == i64::from(row.get(threads::TID).0)) {
                 names.insert(pid, pool_name(&ctx.name(row.get(threads::THREAD))).to_owned());
             }
         })?;

@@ -2,13 +2,13 @@
 
 use crate::context::RuleContext;
 use engine::EngineError;
-use model::ThreadKey;
 use model::tables::priority_residency;
+use model::{Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 /// The priority at which each thread ran for longest, on the kernel's scale. Reads `priority_residency`.
 pub(crate) fn longest(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, i64>, EngineError> {
-    let mut longest = BTreeMap::<ThreadKey, (i64, i64)>::new();
+    let mut longest = BTreeMap::<ThreadKey, (Ns, i64)>::new();
     ctx.each_row(priority_residency::Table, |row| {
         if let Some(prio) = row.get(priority_residency::PRIO) {
             let ran = (row.get(priority_residency::RUNNING_NS), prio);

@@ -7,8 +7,8 @@ use crate::pools::Processes;
 use crate::rules::RULES;
 use crate::settings::Settings;
 use engine::{EngineError, Session};
-use model::ThreadKey;
 use model::tables::{threads, wakers};
+use model::{Ns, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Two processes that woke each other's threads this often work together, as a client and its server do.
@@ -41,7 +41,7 @@ impl Program {
         let Some(focus) = of.focus() else { return Ok(Self { own: None, recorder, of }) };
         let mut began = BTreeSet::new();
         ctx.each_row(threads::Table, |row| {
-            if row.get(threads::BEGIN_NS) > 0 {
+            if row.get(threads::BEGIN_NS) > Ns::ZERO {
                 began.insert(row.get(threads::THREAD));
             }
         })?;

@@ -1,5 +1,7 @@
 //! Ranges of estimates.
 
+use model::Ns;
+
 /// The range of an estimate, as factors of the best one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
@@ -9,7 +11,7 @@ pub(crate) struct Range {
 
 impl Range {
     /// The lower and upper bound, ns.
-    pub(crate) fn of(self, best: i64) -> [i64; 2] {
-        [(best as f64 * self.low).ceil() as i64, (best as f64 * self.high) as i64]
+    pub(crate) fn of(self, best: Ns) -> [Ns; 2] {
+        [Ns::whole((best.as_f64() * self.low).ceil()), best.scaled(self.high)]
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn workers(
     ctx: &RuleContext<'_>,
     source: Source,
     (pid, name): (Option<i64>, &str),
-    ns: i64,
+    ns: Ns,
 ) -> Result<Vec<Claim>, EngineError> {
     let mut working = BTreeSet::new();
     match source {
@@ -88,16 +88,16 @@ pub(crate) fn workers(
 }
 
 /// For how long a thread was ready outside of regions. The regions are in order of time and do not overlap.
-pub(crate) fn ready_outside(ctx: &RuleContext<'_>, thread: ThreadKey, regions: &[Span]) -> Result<i64, EngineError> {
-    let mut outside = 0_i64;
+pub(crate) fn ready_outside(ctx: &RuleContext<'_>, thread: ThreadKey, regions: &[Span]) -> Result<Ns, EngineError> {
+    let mut outside = Ns::ZERO;
     ctx.each_row(thread_state::Table, |row| {
         if row.get(thread_state::THREAD) != thread || row.get(thread_state::STATE) != "ready" {
             return;
         }
-        let ready = Span::new(Ns(row.get(thread_state::START_NS)), Ns(row.get(thread_state::END_NS)));
+        let ready = Span::new(row.get(thread_state::START_NS), row.get(thread_state::END_NS));
         let first = regions.partition_point(|region| region.end <= ready.start);
-        let within = regions[first..].iter().map_while(|region| region.overlap(ready)).map(|both| both.len().0);
-        outside = outside.saturating_add(ready.len().0 - within.sum::<i64>());
+        let within = regions[first..].iter().map_while(|region| region.overlap(ready)).map(|both| both.len());
+        outside += ready.len() - within.sum::<Ns>();
     })?;
     Ok(outside)
 }

@@ -6,6 +6,7 @@
 
 use crate::context::RuleContext;
 use engine::EngineError;
+use model::Ns;
 use model::tables::{energy, power_over_time};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -92,13 +93,13 @@ impl PackagePower {
     }
 
     /// The energy of lost idle time, of packages or of so many CPUs, and the assumption about it.
-    pub(crate) fn saved(&self, lost_ns: i64, of_cpus: Option<i64>) -> (Option<SavedEnergy>, String) {
+    pub(crate) fn saved(&self, lost_ns: Ns, of_cpus: Option<i64>) -> (Option<SavedEnergy>, String) {
         let (packages, mean, least, most, energy) = match self {
             Self::NotMeasured => return (None, "no energy is estimated, as none was measured".to_owned()),
             Self::NoFigure(why) => return (None, format!("no energy is estimated, as there is no figure for {why}")),
             Self::Measured { packages, mean, least, most, energy } => (*packages as f64, *mean, *least, *most, *energy),
         };
-        let seconds = lost_ns as f64 * 1e-9;
+        let seconds = lost_ns.as_f64() * 1e-9;
         // A CPU that does not sleep may keep its whole package awake, but its share of the difference is that of one CPU.
         let high = (most / packages * seconds).min(energy);
         let sharers = of_cpus.map_or(packages, |cpus| cpus.max(1) as f64);
@@ -140,27 +141,27 @@ mod tests {
     #[test]
     fn the_estimate_is_within_its_range() {
         // Half a second of one of two packages: 15 W at most, 10 - 4 W by the quietest second.
-        let (saved, words) = measured(8.0, 1000.0).saved(500_000_000, None);
+        let (saved, words) = measured(8.0, 1000.0).saved(Ns(500_000_000), None);
         assert_eq!(saved, Some(SavedEnergy { joules: Some(3.0), low: 0.0, high: 7.5 }));
         assert_eq!(saved.unwrap().to_string(), "about 3.0 J (0 to 7.5 J)");
         assert!(words.contains("15 W") && words.contains("10 and 4.0 W"), "{words}");
         // Of one of 8 CPUs, the estimate is an eighth of both packages' difference.
-        let (saved, _) = measured(8.0, 1000.0).saved(500_000_000, Some(8));
+        let (saved, _) = measured(8.0, 1000.0).saved(Ns(500_000_000), Some(8));
         assert_eq!(saved, Some(SavedEnergy { joules: Some(0.75), low: 0.0, high: 7.5 }));
     }
 
     #[test]
     fn never_more_than_was_used() {
-        let (saved, _) = measured(8.0, 2.0).saved(500_000_000, None);
+        let (saved, _) = measured(8.0, 2.0).saved(Ns(500_000_000), None);
         assert_eq!(saved, Some(SavedEnergy { joules: Some(2.0), low: 0.0, high: 2.0 }));
     }
 
     #[test]
     fn without_variation_or_figures_nothing_is_invented() {
-        let (saved, _) = measured(19.0, 1000.0).saved(500_000_000, None);
+        let (saved, _) = measured(19.0, 1000.0).saved(Ns(500_000_000), None);
         assert_eq!(saved.unwrap().to_string(), "at most 7.5 J");
-        assert_eq!(PackagePower::NotMeasured.saved(500_000_000, None).0, None);
-        let (saved, words) = PackagePower::NoFigure("package-0: it went back".to_owned()).saved(1, None);
+        assert_eq!(PackagePower::NotMeasured.saved(Ns(500_000_000), None).0, None);
+        let (saved, words) = PackagePower::NoFigure("package-0: it went back".to_owned()).saved(Ns(1), None);
         assert!(saved.is_none() && words.ends_with("package-0: it went back"), "{words}");
     }
 }

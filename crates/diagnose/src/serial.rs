@@ -12,51 +12,51 @@ use crate::pools::Processes;
 use crate::range::Range;
 use engine::EngineError;
 use model::tables::{critical_by_thread, pools, waits};
-use model::{ThreadKey, pool_name};
+use model::{Ns, ThreadKey, Tid, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread of a pool, with its row of the table `pools`.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) thread: ThreadKey,
-    pub(crate) tid: i64,
-    pub(crate) running: i64,
-    middle: i64,
-    spread: i64,
-    together: i64,
-    alone: i64,
-    alone_idle: i64,
+    pub(crate) tid: Tid,
+    pub(crate) running: Ns,
+    middle: Ns,
+    spread: Ns,
+    together: Ns,
+    alone: Ns,
+    alone_idle: Ns,
     /// The mean point in time at which it ran alone.
-    alone_middle: i64,
+    alone_middle: Ns,
     pub(crate) turns: i64,
     /// Its running time on the critical path.
-    on_path: i64,
+    on_path: Ns,
 }
 
 impl Member {
     /// The serial work.
-    pub(crate) fn serial(&self) -> i64 {
+    pub(crate) fn serial(&self) -> Ns {
         self.alone.min(self.on_path)
     }
 
     /// The mean number of CPUs that were idle while it ran alone.
     fn idle(&self) -> f64 {
-        self.alone_idle as f64 / self.alone.max(1) as f64
+        self.alone_idle.as_f64() / self.alone.max(Ns(1)).as_f64()
     }
 
     /// What spreading its serial work over at most `others` idle CPUs saves.
-    pub(crate) fn saving(&self, others: f64) -> i64 {
+    pub(crate) fn saving(&self, others: f64) -> Ns {
         let idle = self.idle().min(others);
-        (self.serial() as f64 * idle / (idle + 1.0)) as i64
+        Ns::whole(self.serial().as_f64() * idle / (idle + 1.0))
     }
 
     /// When it stopped, if its running time is spread evenly from its begin to its end.
-    fn end(&self) -> i64 {
-        self.middle.saturating_add((self.spread as f64 * 3.0_f64.sqrt()) as i64)
+    fn end(&self) -> Ns {
+        self.middle + Ns::whole(self.spread.as_f64() * 3.0_f64.sqrt())
     }
 
     /// The mean time that it ran alone before another thread of its pool did.
-    fn turn(&self) -> i64 {
+    fn turn(&self) -> Ns {
         self.alone / self.turns.max(1)
     }
 }
@@ -93,17 +93,17 @@ const MIN_SECOND: f64 = 0.15;
 /// The share of the running time of the others that those who were done before the last one have.
 const DONE: f64 = 0.75;
 /// A turn takes at least this long: shorter ones hand over a piece of work, or a lock (chunks-too-small, lock-convoy).
-const MIN_TURN_NS: i64 = 200_000;
+const MIN_TURN_NS: Ns = Ns(200_000);
 /// A turn takes at most this long, as Ruby passes on its lock every 100 ms: a runtime that moves one thread of control from thread to thread
 /// (Go) leaves it there for longer.
-const MAX_TURN_NS: i64 = 120_000_000;
+const MAX_TURN_NS: Ns = Ns(120_000_000);
 
 impl Pool {
     /// Returns all pools of user threads with serial work.
     pub(crate) fn all(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Vec<Self>, EngineError> {
         let mut on_path = BTreeMap::new();
         ctx.each_row(critical_by_thread::Table, |row| {
-            let waiting: i64 = row
+            let waiting: Ns = row
                 .all([
                     critical_by_thread::READY_NS,
                     critical_by_thread::WAKEUP_LATENCY_NS,
@@ -113,10 +113,10 @@ impl Pool {
                     critical_by_thread::UNKNOWN_NS,
                 ])
                 .iter()
-                .fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+                .sum();
             on_path.insert(
                 row.get(critical_by_thread::THREAD),
-                row.get(critical_by_thread::PATH_NS).saturating_sub(waiting).max(0),
+                (row.get(critical_by_thread::PATH_NS) - waiting).max(Ns::ZERO),
             );
         })?;
         let mut pools = BTreeMap::<String, Vec<Member>>::new();
@@ -125,12 +125,12 @@ impl Pool {
             if name.is_empty() || ctx.is_kernel_thread(thread) {
                 return;
             }
-            let [tid, running, middle, spread] =
-                row.all([pools::TID, pools::RUNNING_NS, pools::MIDDLE_NS, pools::SPREAD_NS]);
-            let [together, alone, alone_idle, turns] =
-                row.all([pools::TOGETHER_NS, pools::ALONE_NS, pools::ALONE_IDLE_CPUS_NS, pools::TURNS]);
+            let (tid, running, middle, spread) =
+                row.all((pools::TID, pools::RUNNING_NS, pools::MIDDLE_NS, pools::SPREAD_NS));
+            let (together, alone, alone_idle, turns) =
+                row.all((pools::TOGETHER_NS, pools::ALONE_NS, pools::ALONE_IDLE_CPUS_NS, pools::TURNS));
             let alone_middle = row.get(pools::ALONE_MIDDLE_NS.or_zero());
-            let on_path = on_path.get(&thread).copied().unwrap_or(0);
+            let on_path = on_path.get(&thread).copied().unwrap_or(Ns::ZERO);
             pools.entry(name.to_owned()).or_default().push(Member {
                 thread,
                 tid,
@@ -150,14 +150,14 @@ impl Pool {
             let sharing = sharing(&members, processes);
             Self { name: ctx.name_of_all(members.iter().map(|member| member.thread), &name), members, sharing }
         });
-        let mut all: Vec<Self> = all.filter(|pool| pool.serial() > 0).collect();
+        let mut all: Vec<Self> = all.filter(|pool| pool.serial() > Ns::ZERO).collect();
         all.sort_by_key(|pool| std::cmp::Reverse(pool.serial()));
         Ok(all)
     }
 
     /// The serial work of all members.
-    pub(crate) fn serial(&self) -> i64 {
-        self.members.iter().fold(0, |sum, member| sum.saturating_add(member.serial()))
+    pub(crate) fn serial(&self) -> Ns {
+        self.members.iter().fold(Ns::ZERO, |sum, member| sum + member.serial())
     }
 
     /// The members that do a notable part of the pool's work.
@@ -167,7 +167,7 @@ impl Pool {
 }
 
 fn working(members: &[Member]) -> impl Iterator<Item = &Member> {
-    let all = members.iter().fold(0_i64, |sum, member| sum.saturating_add(member.running));
+    let all = members.iter().fold(Ns::ZERO, |sum, member| sum + member.running);
     members.iter().filter(move |member| member.running >= all / WORKING)
 }
 
@@ -177,7 +177,7 @@ fn sharing(members: &[Member], processes: &Processes) -> Sharing {
     let takes_turns = |member: &&Member| {
         member.turns >= MIN_TURNS && member.together <= member.running / 5 && member.turn() <= MAX_TURN_NS
     };
-    let enough = |member: &&Member| member.running as f64 >= MIN_SECOND * last.running as f64;
+    let enough = |member: &&Member| member.running.as_f64() >= MIN_SECOND * last.running.as_f64();
     let alternates = others()
         .filter(|member| processes.are_one(member.thread, last.thread))
         .any(|member| takes_turns(&member) && enough(&member));
@@ -187,14 +187,18 @@ fn sharing(members: &[Member], processes: &Processes) -> Sharing {
     // Most of the others ran while another one ran, for most of their time, and were done before the last one ran alone: not all, as
     // the thread that hands out the work often has the name of its workers.
     let was_done = |member: &&Member| {
-        2 * member.together >= member.running
+        member.together * 2 >= member.running
             && member.end() < last.end() - last.serial() / 2
             && member.middle < last.alone_middle
     };
-    let running = |sum: i64, member: &Member| sum.saturating_add(member.running);
-    let (all, done) = (others().fold(0, running), others().filter(was_done).fold(0, running));
+    let running = |member: &Member| member.running;
+    let (all, done): (Ns, Ns) = (others().map(running).sum(), others().filter(was_done).map(running).sum());
     let is_servers = processes.is_servers(last.thread);
-    if done > 0 && done as f64 >= DONE * all as f64 && !is_servers { Sharing::LastPiece } else { Sharing::None }
+    if done > Ns::ZERO && done.as_f64() >= DONE * all.as_f64() && !is_servers {
+        Sharing::LastPiece
+    } else {
+        Sharing::None
+    }
 }
 
 /// The threads of one pool of another process that wait for a thread for at least half of the time: its clients. The other threads of its
@@ -212,7 +216,7 @@ pub(crate) fn clients(
             add(&mut blocked, thread, row.get(waits::BLOCKED_NS));
         }
     })?;
-    let half = ctx.span().len().0 / 2;
+    let half = ctx.span().len() / 2;
     let mut pools = BTreeMap::<_, BTreeSet<ThreadKey>>::new();
     for (thread, _) in blocked.into_iter().filter(|(_, ns)| *ns >= half) {
         pools.entry(pool_name(&ctx.name(thread)).to_owned()).or_default().insert(thread);

@@ -7,7 +7,7 @@ use crate::rules::MIN_SHARE;
 use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
 use model::tables::slower_cores;
-use model::{Column, ThreadKey};
+use model::{Column, Ns, ThreadKey};
 
 /// The assumed speed of a slower core, if neither capacities nor bursts show it.
 pub(crate) const SLOWER_SPEED: Threshold = Threshold {
@@ -24,8 +24,8 @@ const SLOWER_SPEEDS: [f64; 2] = [0.87, 0.32];
 
 /// The time that a faster core saves.
 pub(crate) struct Saving {
-    pub(crate) best: i64,
-    pub(crate) range: [i64; 2],
+    pub(crate) best: Ns,
+    pub(crate) range: [Ns; 2],
     basis: Basis,
 }
 
@@ -47,18 +47,18 @@ impl Saving {
         ctx: &RuleContext<'_>,
         speeds: &Speeds,
         thread: ThreadKey,
-        [known, possible]: [i64; 2],
-        costed: Option<(i64, i64)>,
+        [known, possible]: [Ns; 2],
+        costed: Option<(Ns, Ns)>,
     ) -> Self {
         let slower = slower_by;
-        let costed = costed.filter(|(_, of)| *of > 0);
+        let costed = costed.filter(|(_, of)| *of > Ns::ZERO);
         let basis = match (costed, speeds.slower(thread)) {
             (Some(_), _) => Basis::Capacities,
             (None, Some(own)) => Basis::Own(own),
             (None, None) => speeds.slower_in_general().map_or(Basis::Assumed, Basis::Others),
         };
         let best = match (&basis, costed) {
-            (_, Some((cost, of))) => (known as f64 * cost as f64 / of as f64).round() as i64,
+            (_, Some((cost, of))) => Ns::nearest(known.as_f64() * cost.as_f64() / of.as_f64()),
             (Basis::Own(Speed { best, .. }) | Basis::Others(best), _) => slower(*best, known),
             _ => slower(ctx.threshold(&SLOWER_SPEED), known),
         };
@@ -73,7 +73,7 @@ impl Saving {
     }
 
     /// The maximum saving of some time of a thread.
-    pub(crate) fn at_most(speeds: &Speeds, thread: ThreadKey, ns: i64) -> i64 {
+    pub(crate) fn at_most(speeds: &Speeds, thread: ThreadKey, ns: Ns) -> Ns {
         let [_, slowest] = SLOWER_SPEEDS;
         slower_by(speeds.slower(thread).map_or(slowest, |own| own.range[0].min(slowest)), ns)
     }
@@ -102,8 +102,8 @@ impl Saving {
 }
 
 /// The time that a core of full speed saves.
-fn slower_by(speed: f64, ns: i64) -> i64 {
-    (ns as f64 * (1.0 - speed).clamp(0.0, 1.0)).round() as i64
+fn slower_by(speed: f64, ns: Ns) -> Ns {
+    Ns::nearest(ns.as_f64() * (1.0 - speed).clamp(0.0, 1.0))
 }
 
 /// Threads that ran on slower cores for one of the reasons in the table `slower_cores`.
@@ -112,20 +112,20 @@ pub(crate) struct Slower {
     pub(crate) claims: Vec<Claim>,
     pub(crate) evidence: EvidenceRows,
     /// The thread with the largest saving, the saving, and its time on slower cores, ns.
-    pub(crate) most: Option<(ThreadKey, Saving, i64)>,
+    pub(crate) most: Option<(ThreadKey, Saving, Ns)>,
 }
 
 /// Finds the threads that lose at least [`MIN_SHARE`] by the time in one column; `cost` is its cost, and `counts` selects
 /// threads. `None` if thread affinity was not recorded.
 pub(crate) fn slower(
     ctx: &RuleContext<'_>,
-    time: Column<slower_cores::Table, i64>,
-    cost: Column<slower_cores::Table, Option<i64>>,
+    time: Column<slower_cores::Table, Ns>,
+    cost: Column<slower_cores::Table, Option<Ns>>,
     counts: impl Fn(ThreadKey) -> bool,
 ) -> Result<Option<Slower>, EngineError> {
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     let speeds = Speeds::new(ctx)?;
-    let (mut ran, mut allowed_known) = (0_i64, 0_i64);
+    let (mut ran, mut allowed_known) = (Ns::ZERO, Ns::ZERO);
     let mut slower = Slower { claims: Vec::new(), evidence: EvidenceRows::default(), most: None };
     ctx.each_row(slower_cores::Table, |row| {
         let (thread, tid, running, not_recorded, ns) = row.all((
@@ -135,9 +135,9 @@ pub(crate) fn slower(
             slower_cores::PERMISSION_UNKNOWN_NS,
             time,
         ));
-        ran = ran.saturating_add(running);
-        allowed_known = allowed_known.saturating_add(running.saturating_sub(not_recorded));
-        let saving = Saving::of(ctx, &speeds, thread, [ns, 0], row.get(cost).map(|cost| (cost, ns)));
+        ran += running;
+        allowed_known += running - not_recorded;
+        let saving = Saving::of(ctx, &speeds, thread, [ns, Ns::ZERO], row.get(cost).map(|cost| (cost, ns)));
         if saving.best < least || !counts(thread) {
             return;
         }
@@ -147,7 +147,7 @@ pub(crate) fn slower(
             slower.most = Some((thread, saving, ns));
         }
     })?;
-    Ok((ran == 0 || allowed_known > 0).then_some(slower))
+    Ok((ran == Ns::ZERO || allowed_known > Ns::ZERO).then_some(slower))
 }
 
 /// Why rules about affinity are not checked.

@@ -7,9 +7,9 @@
 
 use crate::context::RuleContext;
 use engine::EngineError;
-use model::ThreadKey;
 use model::tables::cpu_bursts;
 use model::words::grouped;
+use model::{Ns, ThreadKey};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
@@ -74,13 +74,13 @@ impl Speeds {
                 "busy" => true,
                 _ => return,
             };
-            if let (Some(class), Some(_), 1.., 1..) =
+            if let (Some(class), Some(_), 1.., Ns(1..)) =
                 (row.get(cpu_bursts::CORE_CLASS), row.get(cpu_bursts::FROM_NS), bursts, running)
             {
                 speeds.fastest = speeds.fastest.max(class);
                 let lengths =
                     speeds.by_thread.entry(thread).or_default().entry(Place { class, sibling_busy }).or_default();
-                lengths.push(((running as f64 / bursts as f64).ln(), bursts as f64));
+                lengths.push(((running.as_f64() / bursts as f64).ln(), bursts as f64));
             }
         })?;
         Ok(speeds)

@@ -32,9 +32,9 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
             let busy = diagnosis
                 .cpus_busy
                 .map_or_else(String::new, |share| format!("; threads ran for {} of the CPUs' time", percent_of(share)));
-            out.line(0, &format!("No findings in {}{busy}", time(diagnosis.span.len().0)));
+            out.line(0, &format!("No findings in {}{busy}", time(diagnosis.span.len())));
         }
-        n => out.line(0, &format!("{} in {}", plural(n as u64, "finding"), time(diagnosis.span.len().0))),
+        n => out.line(0, &format!("{} in {}", plural(n as u64, "finding"), time(diagnosis.span.len()))),
     }
     diagnosis.caveats().for_each(|caveat| out.line(0, &format!("Note: {caveat}")));
     let detail = if verbose { Detail::Whole } else { Detail::Brief };

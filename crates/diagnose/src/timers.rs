@@ -7,8 +7,8 @@
 use crate::context::{RuleContext, add};
 use crate::pools::{Pool, Processes};
 use engine::EngineError;
-use model::ThreadKey;
 use model::tables::{thread_by_cpu, wakers};
+use model::{Ns, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// With fewer wakeups, it may be chance that all came from one CPU.
@@ -25,18 +25,18 @@ const ONE_RUN_ELSEWHERE: i64 = 10;
 struct Woken {
     by_waker: BTreeMap<ThreadKey, i64>,
     same_cpu: i64,
-    running: BTreeMap<i64, i64>,
+    running: BTreeMap<i64, Ns>,
 }
 
 impl Woken {
     fn is_timed(&self) -> bool {
-        let sum = |sum: i64, n: &i64| sum.saturating_add(*n);
-        let (all, running) = (self.by_waker.values().fold(0, sum), self.running.values().fold(0, sum));
-        let most = self.running.values().max().copied().unwrap_or(0);
+        let all = self.by_waker.values().fold(0_i64, |sum, wakeups| sum.saturating_add(*wakeups));
+        let running: Ns = self.running.values().sum();
+        let most = self.running.values().max().copied().unwrap_or(Ns::ZERO);
         all >= MIN_WAKINGS
             && all.saturating_sub(self.same_cpu) <= all / ONE_FROM_ELSEWHERE
             && self.by_waker.values().filter(|wakeups| **wakeups >= all / 10).count() >= MIN_WAKERS
-            && running.saturating_sub(most) >= running / ONE_RUN_ELSEWHERE
+            && running - most >= running / ONE_RUN_ELSEWHERE
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
 
     fn is_timed(wakers: &[i64], same_cpu: i64, running: &[i64]) -> bool {
         let by_waker = (1..).map(ThreadKey).zip(wakers.iter().copied()).collect();
-        Woken { by_waker, same_cpu, running: (0..).zip(running.iter().copied()).collect() }.is_timed()
+        Woken { by_waker, same_cpu, running: (0..).zip(running.iter().copied().map(Ns)).collect() }.is_timed()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::rule::{Fits, Rule, RuleOutcome};
 use crate::rules::RULES;
 use engine::EngineError;
 use model::tables::{self, cpu_state, thread_state};
-use model::{Row, Span, ThreadKey};
+use model::{Ns, Row, Span, ThreadKey, Tid};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of intervals per finding.
@@ -27,13 +27,13 @@ pub(crate) const READS: Rule = Rule {
 
 /// The longest stretches of a finding so far, the shortest first.
 #[derive(Default)]
-struct Longest(Vec<(i64, Stretch)>);
+struct Longest(Vec<(Ns, Stretch)>);
 
 #[derive(Clone)]
 struct Stretch {
     span: Span,
     thread: ThreadKey,
-    tid: i64,
+    tid: Tid,
     state: &'static str,
     cpu: Option<i64>,
     /// Who ended it, if it was blocked.
@@ -42,7 +42,7 @@ struct Stretch {
 
 impl Longest {
     fn push(&mut self, stretch: &Stretch) {
-        let length = stretch.span.len().0;
+        let length = stretch.span.len();
         if self.0.len() < KEPT || self.0.first().is_some_and(|(least, _)| length > *least) {
             let at = self.0.partition_point(|(other, _)| *other < length);
             self.0.insert(at, (length, stretch.clone()));
@@ -109,11 +109,11 @@ pub(crate) fn add_worst(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Resu
     })?;
     let instead = ran_instead(ctx, &longest)?;
     for (at, (finding, longest)) in findings.iter_mut().zip(longest).enumerate() {
-        let interval = |(n, (_, stretch)): (usize, (i64, Stretch))| {
+        let interval = |(n, (_, stretch)): (usize, (Ns, Stretch))| {
             let cause = cause(ctx, &stretch, instead.get(&(at, n)));
             Interval {
-                start_ns: stretch.span.start.0,
-                end_ns: stretch.span.end.0,
+                start_ns: stretch.span.start,
+                end_ns: stretch.span.end,
                 thread: stretch.thread,
                 tid: stretch.tid,
                 name: ctx.name(stretch.thread),
@@ -131,7 +131,7 @@ fn stretch(ctx: &RuleContext<'_>, row: &Row<'_, thread_state::Table>) -> Option<
     let (thread, tid, start, end) =
         row.all((thread_state::THREAD, thread_state::TID, thread_state::START_NS, thread_state::END_NS));
     let state = ["running", "ready", "blocked"].into_iter().find(|state| *state == row.get(thread_state::STATE))?;
-    let span = Span { start: model::Ns(start), end: model::Ns(end) }.overlap(ctx.span())?;
+    let span = Span { start, end }.overlap(ctx.span())?;
     Some(Stretch { span, thread, tid, state, cpu: row.get(thread_state::CPU), waker: None })
 }
 
@@ -148,15 +148,15 @@ fn ran_instead(ctx: &RuleContext<'_>, longest: &[Longest]) -> Result<BTreeMap<(u
     }
     ctx.each_row(cpu_state::Table, |row| {
         let Some(thread) = row.get(cpu_state::THREAD).filter(|thread| *thread > ThreadKey::IDLE) else { return };
-        let [cpu, start, end] = row.all([cpu_state::CPU, cpu_state::START_NS, cpu_state::END_NS]);
-        let ran = Span { start: model::Ns(start), end: model::Ns(end) };
+        let (cpu, start, end) = row.all((cpu_state::CPU, cpu_state::START_NS, cpu_state::END_NS));
+        let ran = Span { start, end };
         for (.., span, by_thread) in waiting.iter_mut().filter(|(_, of, ..)| *of == cpu) {
             if let Some(both) = ran.overlap(*span) {
-                add(by_thread, thread, both.len().0);
+                add(by_thread, thread, both.len());
             }
         }
     })?;
-    let longest_of = |by: BTreeMap<ThreadKey, i64>| by.into_iter().max_by_key(|(_, ns)| *ns).map(|(thread, _)| thread);
+    let longest_of = |by: BTreeMap<ThreadKey, Ns>| by.into_iter().max_by_key(|(_, ns)| *ns).map(|(thread, _)| thread);
     Ok(waiting.into_iter().filter_map(|(at, .., by)| Some((at, longest_of(by)?))).collect())
 }
 
@@ -176,16 +176,16 @@ fn cause(ctx: &RuleContext<'_>, stretch: &Stretch, instead: Option<&ThreadKey>) 
 #[cfg(test)]
 mod tests {
     use super::{Longest, Stretch};
-    use model::{Ns, Span, ThreadKey};
+    use model::{Ns, Span, ThreadKey, Tid};
 
     #[test]
     fn the_longest_stretches_are_kept_and_the_first_of_equal_ones() {
         let mut longest = Longest::default();
         for (start, length) in [(0, 5), (10, 1), (20, 9), (30, 5), (40, 7), (50, 5)] {
             let span = Span::new(Ns(start), Ns(start + length));
-            longest.push(&Stretch { span, thread: ThreadKey(1), tid: 1, state: "ready", cpu: None, waker: None });
+            longest.push(&Stretch { span, thread: ThreadKey(1), tid: Tid(1), state: "ready", cpu: None, waker: None });
         }
-        let kept: Vec<_> = longest.0.iter().map(|(length, of)| (*length, of.span.start.0)).collect();
+        let kept: Vec<_> = longest.0.iter().map(|(length, of)| (length.0, of.span.start.0)).collect();
         assert_eq!(kept, [(5, 0), (7, 40), (9, 20)]);
     }
 }

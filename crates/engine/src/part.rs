@@ -70,8 +70,10 @@ impl Session {
         let mut is_known = self.facts().sampled.is_none() || self.whole.switches > 0;
         if !is_known {
             // Switches of single threads may have no CPU.
-            let known = [RUNNING_NS, BLOCKED_NS, EXITED_NS, INVOLUNTARY, VOLUNTARY];
-            self.each(Table, |row| is_known |= row.all(known).iter().any(|n| *n > 0))?;
+            self.each(Table, |row| {
+                is_known |= row.all([RUNNING_NS, BLOCKED_NS, EXITED_NS]).iter().any(|ns| *ns > Ns::ZERO)
+                    || row.all([INVOLUNTARY, VOLUNTARY]).iter().any(|n| *n > 0);
+            })?;
         }
         Ok(!is_known)
     }

@@ -43,10 +43,10 @@ impl Directory {
     pub(crate) fn of(session: &Session) -> Result<Self, ExportError> {
         let mut threads: Vec<(ThreadKey, Thread)> = Vec::new();
         session.each(threads::Table, |row| {
-            let (key, tid, instance, begin_ns) =
+            let (key, tid, instance, begin) =
                 row.all((threads::THREAD, threads::TID, threads::INSTANCE, threads::BEGIN_NS));
             let (pid, name) = (row.get(threads::PID), row.get(threads::NAME).map(str::to_owned));
-            threads.push((key, Thread { tid, instance, pid, name, begin_ns }));
+            threads.push((key, Thread { tid: tid.0.into(), instance, pid, name, begin_ns: begin.0 }));
         })?;
         threads.sort_by_key(|t| t.0);
         let by_key = threads.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();

@@ -27,15 +27,15 @@ impl<'a> Stretch<'a> {
         use thread_state::*;
         Self {
             thread: row.get(THREAD),
-            tid: row.get(TID),
-            start_ns: row.get(START_NS),
-            end_ns: row.get(END_NS),
+            tid: row.get(TID).0.into(),
+            start_ns: row.get(START_NS).0,
+            end_ns: row.get(END_NS).0,
             state: row.get(STATE),
             cpu: row.get(CPU),
             core_type: row.get(CORE_TYPE),
             reason: row.get(REASON),
             waker: row.get(WAKER),
-            exec_ns: row.get(EXEC_NS),
+            exec_ns: row.get(EXEC_NS).map(|ns| ns.0),
             prio: row.get(PRIO),
         }
     }

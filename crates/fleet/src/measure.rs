@@ -6,7 +6,7 @@ use crate::walk::{Found, Kind};
 use diagnose::{Diagnosis, Finding, Options, Severity, Subject};
 use engine::{EngineError, LABEL, PassOptions, Session};
 use model::tables::{cpus, ready_wait, threads};
-use model::{Column, Value};
+use model::{Column, Ns, Value};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -115,7 +115,7 @@ fn recording(
     let mut ready = None;
     if sums.ready_known && !sums.is_of_frames() {
         session.each(threads::Table, |row| {
-            ready = Some(ready.unwrap_or(0i64).saturating_add(row.get(threads::READY_NS)));
+            ready = Some(ready.unwrap_or(Ns::ZERO) + row.get(threads::READY_NS));
         })?;
     }
     let mut types = BTreeMap::<&str, usize>::new();
@@ -127,7 +127,7 @@ fn recording(
     let kernel = condition(session, "kernel_release").or_else(|| about(session, "kernel_release"));
     let severity = diagnosis.findings.iter().map(|of| of.severity).max();
     let program = diagnosis.findings.iter().filter(|of| of.subject == Subject::Program);
-    let saving = program.map(Finding::counted_ns).max().unwrap_or(0).max(0);
+    let saving = program.map(Finding::counted_ns).max().unwrap_or_default().max(Ns::ZERO);
     let objective = diagnosis.objective.as_ref().map(|of| {
         let kind = serde_json::to_value(of.kind).ok().and_then(|kind| Some(kind.as_str()?.to_owned()));
         let name = of.name.as_ref().map_or_else(String::new, |name| format!(":{name}"));
@@ -149,7 +149,7 @@ fn recording(
         Value::Int(sums.idle_ns),
         Value::Int(sums.unknown_ns),
         Value::Int(sums.lossy_ns),
-        or_null(ready, Value::Int),
+        ready.into(),
         Value::Int(sums.lost_events),
         count(sums.losses),
         Value::Bool(sums.laws_hold()),
@@ -162,7 +162,7 @@ fn recording(
         or_null(objective, text),
         count(diagnosis.findings.len() as u64),
         or_null(severity, |of| text(of.as_str())),
-        Value::Int(saving),
+        saving.into(),
         Value::Int(found.bytes),
         Value::Int(found.modified_ns),
         text(VERSION),
@@ -183,10 +183,10 @@ fn sums(session: &Session, path: &str) -> Result<Vec<Vec<Value>>, EngineError> {
         let of = types.entry(row.get(cpus::CORE_TYPE).to_owned()).or_default();
         let add = [
             1,
-            row.get(cpus::BUSY_NS),
-            row.get(cpus::IDLE_NS),
-            row.get(cpus::UNKNOWN_NS),
-            row.get(cpus::LOSSY_NS),
+            row.get(cpus::BUSY_NS).0,
+            row.get(cpus::IDLE_NS).0,
+            row.get(cpus::UNKNOWN_NS).0,
+            row.get(cpus::LOSSY_NS).0,
             row.get(cpus::SWITCHES),
         ];
         of.iter_mut().zip(add).for_each(|(sum, add)| *sum = sum.saturating_add(add));
@@ -200,7 +200,7 @@ fn ready(session: &Session, path: &str) -> Result<Vec<Vec<Value>>, EngineError> 
         READY_GAVE_WAY_NS, READY_NEW_NS, READY_OTHER_NS, READY_PREEMPTED_NS, READY_THROTTLED_NS, READY_UNKNOWN_NS,
         READY_WOKEN_NS, READY_YIELDED_NS,
     };
-    type Cause = (&'static str, Column<ready_wait::Table, Option<i64>>);
+    type Cause = (&'static str, Column<ready_wait::Table, Option<Ns>>);
     const CAUSES: [Cause; 8] = [
         ("woken", READY_WOKEN_NS),
         ("preempted", READY_PREEMPTED_NS),
@@ -211,18 +211,18 @@ fn ready(session: &Session, path: &str) -> Result<Vec<Vec<Value>>, EngineError> 
         ("other", READY_OTHER_NS),
         ("unknown", READY_UNKNOWN_NS),
     ];
-    let mut all = [None::<i64>; CAUSES.len()];
+    let mut all = [None::<Ns>; CAUSES.len()];
     if session.full_summary().is_of_frames() {
         return Ok(Vec::new());
     }
     session.each(ready_wait::Table, |row| {
         for (sum, (_, column)) in all.iter_mut().zip(CAUSES) {
             if let Some(ns) = row.get(column) {
-                *sum = Some(sum.unwrap_or(0).saturating_add(ns));
+                *sum = Some(sum.unwrap_or_default() + ns);
             }
         }
     })?;
-    let row = |(sum, (cause, _)): (Option<i64>, Cause)| Some(vec![text(path), text(cause), Value::Int(sum?)]);
+    let row = |(sum, (cause, _)): (Option<Ns>, Cause)| Some(vec![text(path), text(cause), sum?.into()]);
     Ok(all.into_iter().zip(CAUSES).filter_map(row).collect())
 }
 
@@ -237,10 +237,10 @@ fn rules(diagnosis: &Diagnosis, path: &str) -> Vec<Vec<Value>> {
         let of_rule = || diagnosis.findings.iter().flat_map(with_nested).filter(|of| of.rule == *rule);
         let found = of_rule().count() as u64;
         let severity: Option<Severity> = of_rule().map(|of| of.severity).max();
-        let saving = of_rule().map(Finding::counted_ns).max().unwrap_or(0).max(0);
+        let saving = of_rule().map(Finding::counted_ns).max().unwrap_or_default().max(Ns::ZERO);
         let outcome = if found > 0 { "found" } else { "nothing" };
         let severity = or_null(severity, |of| text(of.as_str()));
-        rows.push(vec![text(path), text(*rule), text(outcome), count(found), severity, Value::Int(saving)]);
+        rows.push(vec![text(path), text(*rule), text(outcome), count(found), severity, saving.into()]);
     }
     let lacking = diagnosis
         .not_checked
@@ -268,13 +268,13 @@ fn findings(diagnosis: &Diagnosis, path: &str) -> Vec<Vec<Value>> {
             text(of.confidence.as_str()),
             // Words of one line, as in JSON.
             text(model::words::plain(&of.title)),
-            Value::Int(of.recoverable_ns),
-            Value::Int(of.range_ns[0]),
-            Value::Int(of.range_ns[1]),
-            Value::Int(of.delay_ns),
-            or_null(of.cpu_ns, Value::Int),
+            of.recoverable_ns.into(),
+            of.range_ns[0].into(),
+            of.range_ns[1].into(),
+            of.delay_ns.into(),
+            of.cpu_ns.into(),
             or_null(thread, |of| text(&of.name)),
-            or_null(thread, |of| Value::Int(of.tid)),
+            or_null(thread, |of| of.tid.into()),
             count(of.threads.len() as u64),
             or_null(Some(also).filter(|of| !of.is_empty()), |of| text(of.join(","))),
             text(serde_json::to_string(&of.evidence).unwrap_or_default()),

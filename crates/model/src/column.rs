@@ -1,7 +1,7 @@
 //! Typed constants for columns, with which table rows are read ([`Row::get`]).
 
 use crate::table::{Kind, Shows, TableDef, Value};
-use crate::units::ThreadKey;
+use crate::units::{Ns, ThreadKey, Tid};
 use std::fmt::{Debug, Formatter};
 use std::marker::PhantomData;
 
@@ -50,6 +50,8 @@ cells! {
     f64, f64, Float, v => *v, 0.0;
     bool, bool, Bool, v => *v, false;
     Text, &'a str, Text, v => v.as_str(), "";
+    Ns, Ns, Int, v => Ns(*v), Ns::ZERO;
+    Tid, Tid, Int, v => i32::try_from(*v).map_or(Tid::UNKNOWN, Tid), Tid::IDLE;
     ThreadKey, ThreadKey, Int, v => ThreadKey(*v), ThreadKey::IDLE;
 }
 
@@ -57,11 +59,11 @@ cells! {
 ///
 /// ```
 /// use model::tables::{self, ready_wait::READY_NS};
-/// use model::Value;
+/// use model::{Ns, Value};
 ///
 /// assert_eq!(tables::READY_WAIT.col(READY_NS.name()), Some(READY_NS.at()));
 /// let cells = vec![Value::Null; tables::READY_WAIT.cols.len()];
-/// assert_eq!((READY_NS.of(&cells), READY_NS.or_zero().of(&cells)), (None, 0));
+/// assert_eq!((READY_NS.of(&cells), READY_NS.or_zero().of(&cells)), (None, Ns::ZERO));
 /// ```
 pub struct Column<T, V> {
     at: usize,
@@ -114,18 +116,25 @@ impl<T, V: Cell> Column<T, V> {
     }
 }
 
-impl<T> Column<T, i64> {
+/// A number of which null may be read as 0.
+pub trait Number: Cell {}
+
+impl Number for i64 {}
+impl Number for Ns {}
+impl Number for Tid {}
+
+impl<T, V: Number> Column<T, V> {
     /// Returns the same column read as nullable, to be used with nullable columns.
     #[must_use]
-    pub const fn or_null(self) -> Column<T, Option<i64>> {
+    pub const fn or_null(self) -> Column<T, Option<V>> {
         self.read_as()
     }
 }
 
-impl<T> Column<T, Option<i64>> {
+impl<T, V: Number> Column<T, Option<V>> {
     /// Returns the same column with null read as 0.
     #[must_use]
-    pub const fn or_zero(self) -> Column<T, i64> {
+    pub const fn or_zero(self) -> Column<T, V> {
         self.read_as()
     }
 }
@@ -161,11 +170,11 @@ impl<T, V> AnyColumn<T> for Column<T, V> {
 ///
 /// ```
 /// use model::tables::ready_wait::{self, READY_NS, RUNNING_NS};
-/// use model::{Row, Value};
+/// use model::{Ns, Row, Value};
 ///
 /// fn share(row: &Row<'_, ready_wait::Table>) -> Option<f64> {
-///     let (running, ready): (i64, Option<i64>) = (row.get(RUNNING_NS), row.get(READY_NS));
-///     Some(ready? as f64 / (running + ready?) as f64)
+///     let (running, ready): (Ns, Option<Ns>) = (row.get(RUNNING_NS), row.get(READY_NS));
+///     Some(ready?.as_f64() / (running + ready?).as_f64())
 /// }
 ///
 /// let mut cells = vec![Value::Null; model::tables::READY_WAIT.cols.len()];
@@ -177,7 +186,7 @@ impl<T, V> AnyColumn<T> for Column<T, V> {
 /// Reading a column that the table does not have does not compile:
 ///
 /// ```compile_fail
-/// fn running(row: &model::Row<'_, model::tables::ready_wait::Table>) -> i64 {
+/// fn running(row: &model::Row<'_, model::tables::ready_wait::Table>) -> model::Ns {
 ///     row.get(model::tables::ready_wait::RUNING_NS)
 /// }
 /// ```
@@ -185,7 +194,7 @@ impl<T, V> AnyColumn<T> for Column<T, V> {
 /// nor does a column of another table,
 ///
 /// ```compile_fail
-/// fn running(row: &model::Row<'_, model::tables::ready_wait::Table>) -> i64 {
+/// fn running(row: &model::Row<'_, model::tables::ready_wait::Table>) -> model::Ns {
 ///     row.get(model::tables::threads::RUNNING_NS)
 /// }
 /// ```
@@ -193,7 +202,7 @@ impl<T, V> AnyColumn<T> for Column<T, V> {
 /// nor a nullable column read as non-null,
 ///
 /// ```compile_fail
-/// fn ready(row: &model::Row<'_, model::tables::ready_wait::Table>) -> i64 {
+/// fn ready(row: &model::Row<'_, model::tables::ready_wait::Table>) -> model::Ns {
 ///     row.get(model::tables::ready_wait::READY_NS)
 /// }
 /// ```
@@ -382,7 +391,7 @@ macro_rules! table {
 
             $(
                 /// The last column, in tables that include inferred time.
-                pub const $INFERRED: $crate::Column<Table, Option<i64>> =
+                pub const $INFERRED: $crate::Column<Table, Option<$crate::Ns>> =
                     $crate::Column::new(super::$DEF.cols.len(), $crate::column::name!($INFERRED));
             )?
         }

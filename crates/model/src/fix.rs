@@ -2,16 +2,16 @@
 //! prediction can apply them.
 
 use crate::words::plural;
-use crate::{CoreType, CpuId, Ns};
+use crate::{CoreType, CpuId, Ns, Tid};
 use serde::{Deserialize, Serialize};
 
 /// The threads that a fix applies to.
 ///
 /// ```
-/// use model::{Fix, Threads};
+/// use model::{Fix, Threads, Tid};
 ///
 /// // TIDs of a later run differ, so several threads are named, not numbered.
-/// let threads = Threads { name: "worker".to_owned(), tids: vec![700, 701] };
+/// let threads = Threads { name: "worker".to_owned(), tids: vec![Tid(700), Tid(701)] };
 /// let command = Fix::Nice { threads, nice: -5 }.linux();
 /// assert!(command.starts_with("`renice -n -5 -p TID` for each TID of worker"), "{command}");
 /// ```
@@ -20,7 +20,7 @@ pub struct Threads {
     /// Their name, which identifies the threads in a later run; TIDs change.
     pub name: String,
     /// The TIDs of the recorded threads, in the order of their keys.
-    pub tids: Vec<i64>,
+    pub tids: Vec<Tid>,
 }
 
 impl Threads {
@@ -102,9 +102,9 @@ impl QuotaOf {
 /// A fix: a change that avoids a problem.
 ///
 /// ```
-/// use model::{CpuId, Fix, Threads};
+/// use model::{CpuId, Fix, Threads, Tid};
 ///
-/// let threads = Threads { name: "worker".to_owned(), tids: vec![700] };
+/// let threads = Threads { name: "worker".to_owned(), tids: vec![Tid(700)] };
 /// let fix = Fix::Affinity { threads, cpus: vec![CpuId(0), CpuId(2)] };
 /// assert_eq!(fix.linux(), "`taskset -pc 0,2 700` (sched_setaffinity(2))");
 /// ```
@@ -610,7 +610,7 @@ mod tests {
 
     #[test]
     fn commands_are_complete() {
-        let one = Threads { name: "game".to_owned(), tids: vec![42] };
+        let one = Threads { name: "game".to_owned(), tids: vec![Tid(42)] };
         let nice = Fix::Nice { threads: one.clone(), nice: -5 };
         assert_eq!(nice.linux(), "`renice -n -5 -p 42` (setpriority(2) with PRIO_PROCESS)");
         assert_eq!(nice.windows(), "SetThreadPriority(THREAD_PRIORITY_ABOVE_NORMAL) for game");
@@ -621,7 +621,7 @@ mod tests {
 
     #[test]
     fn a_command_for_several_threads_says_for_each() {
-        let two = Threads { name: "wk".to_owned(), tids: vec![1, 2] };
+        let two = Threads { name: "wk".to_owned(), tids: vec![Tid(1), Tid(2)] };
         let idle = Fix::Policy { threads: two, policy: Policy::Idle };
         assert_eq!(idle.linux(), "`chrt --idle -p 0 TID` for each TID of wk (sched_setscheduler(2) with SCHED_IDLE)");
     }

@@ -43,4 +43,4 @@ pub use process::{PROCESSES, Process};
 pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};
 pub use table::{Col, Kind, MadeFrom, Rows, Shows, Table, TableDef, Value};
 pub use timeline::{Change, Counted, Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};
-pub use units::{CpuId, MaybeCount, MaybeNs, Ns, Pid, Prio, ProcessKey, Span, ThreadKey, Tid};
+pub use units::{Amount, CpuId, MaybeCount, MaybeNs, Ns, Pid, Prio, ProcessKey, Span, ThreadKey, Tid};

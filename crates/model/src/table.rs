@@ -252,6 +252,12 @@ impl From<crate::Ns> for Value {
     }
 }
 
+impl From<crate::Tid> for Value {
+    fn from(v: crate::Tid) -> Self {
+        Self::Int(v.0.into())
+    }
+}
+
 impl From<crate::ThreadKey> for Value {
     fn from(v: crate::ThreadKey) -> Self {
         Self::Int(v.0)
@@ -298,12 +304,12 @@ pub trait Rows {
 ///
 /// ```
 /// use model::tables::{self, concurrency};
-/// use model::{Rows, Table, Value};
+/// use model::{Ns, Rows, Table, Value};
 ///
 /// let mut table = Table::new(&tables::CONCURRENCY);
 /// table.row(&[Value::Int(2), Value::Int(0), Value::Int(500)]);
-/// let times: Vec<i64> = table.rows_of(concurrency::Table).map(|row| row.get(concurrency::DURATION_NS)).collect();
-/// assert_eq!(times, [500]);
+/// let times: Vec<Ns> = table.rows_of(concurrency::Table).map(|row| row.get(concurrency::DURATION_NS)).collect();
+/// assert_eq!(times, [Ns(500)]);
 /// assert!(table.def.misfit(&[Value::Null]).is_some(), "the table has three columns");
 /// ```
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! Quantities and identities as types, so that different units and ids cannot be mixed up.
 
 use serde::{Deserialize, Serialize};
-use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::fmt::{Display, Formatter};
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 /// Nanoseconds: a duration, or a point in time. Points in time count from the start of the recording once `ingest` has set the
 /// origin; before that, they are on the source's own clock.
@@ -13,6 +14,7 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 /// assert_eq!(Ns(3) - Ns(4), Ns(-1));
 /// // A damaged source may contain any time, so sums and differences stop at the limits.
 /// assert_eq!(Ns::MAX + Ns(1), Ns::MAX);
+/// assert_eq!((Ns(14) / 3, Ns(14) * 3, Ns(14).scaled(0.25), Ns::nearest(3.5)), (Ns(4), Ns(42), Ns(3), Ns(4)));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Ns(pub i64);
@@ -24,6 +26,30 @@ impl Ns {
     pub const MAX: Self = Self(i64::MAX);
     /// The earliest time.
     pub const MIN: Self = Self(i64::MIN);
+
+    /// Returns a calculated time, without its fraction.
+    #[must_use]
+    pub const fn whole(ns: f64) -> Self {
+        Self(ns as i64)
+    }
+
+    /// Returns a calculated time, rounded.
+    #[must_use]
+    pub fn nearest(ns: f64) -> Self {
+        Self(ns.round() as i64)
+    }
+
+    /// Returns the number, for calculations with fractions.
+    #[must_use]
+    pub const fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
+    /// Returns the time multiplied by a factor, without its fraction.
+    #[must_use]
+    pub const fn scaled(self, factor: f64) -> Self {
+        Self::whole(self.as_f64() * factor)
+    }
 }
 
 impl Add for Ns {
@@ -52,9 +78,60 @@ impl SubAssign for Ns {
     }
 }
 
+impl Mul<i64> for Ns {
+    type Output = Self;
+    fn mul(self, count: i64) -> Self {
+        Self(self.0.saturating_mul(count))
+    }
+}
+
+/// Divides a sum by a count; by 0 as by 1.
+impl Div<i64> for Ns {
+    type Output = Self;
+    fn div(self, count: i64) -> Self {
+        Self(self.0.checked_div(count).unwrap_or(self.0))
+    }
+}
+
 impl std::iter::Sum for Ns {
     fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
         iter.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl<'a> std::iter::Sum<&'a Self> for Ns {
+    fn sum<I: Iterator<Item = &'a Self>>(iter: I) -> Self {
+        iter.copied().sum()
+    }
+}
+
+/// A time or a count: two of the same unit can be added up, and one be a share of the other.
+pub trait Amount: Copy + Default {
+    /// Returns the number.
+    fn number(self) -> i64;
+
+    /// Returns the sum, which stops at the limits.
+    #[must_use]
+    fn plus(self, other: Self) -> Self;
+}
+
+impl Amount for Ns {
+    fn number(self) -> i64 {
+        self.0
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+}
+
+impl Amount for i64 {
+    fn number(self) -> i64 {
+        self
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.saturating_add(other)
     }
 }
 
@@ -315,6 +392,12 @@ impl Tid {
     pub const IDLE: Self = Self(0);
     /// Not recorded, as for the other thread of a switch if the source records only one.
     pub const UNKNOWN: Self = Self(-1);
+}
+
+impl Display for Tid {
+    fn fmt(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(to)
+    }
 }
 
 /// A process ID (thread group) in the recorder's PID namespace; −1 if unknown.

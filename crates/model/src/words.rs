@@ -1,16 +1,19 @@
 //! Number formatting for people.
 
+use crate::{Amount, Ns};
+
 /// Formats nanoseconds as milliseconds with three decimals and grouped thousands.
 ///
 /// ```
+/// use model::Ns;
 /// use model::words::ms;
 ///
-/// assert_eq!(ms(1_500_000), "1.500");
-/// assert_eq!(ms(1_234_567_890), "1\u{a0}234.568", "a no-break space");
-/// assert_eq!(ms(-1), "0.000", "no negative zero");
+/// assert_eq!(ms(Ns(1_500_000)), "1.500");
+/// assert_eq!(ms(Ns(1_234_567_890)), "1\u{a0}234.568", "a no-break space");
+/// assert_eq!(ms(Ns(-1)), "0.000", "no negative zero");
 /// ```
 #[must_use]
-pub fn ms(ns: i64) -> String {
+pub fn ms(Ns(ns): Ns) -> String {
     let micros = (i128::from(ns).abs() + 500) / 1000;
     let sign = if ns < 0 && micros > 0 { "-" } else { "" };
     format!("{sign}{}.{:03}", grouped((micros / 1000) as i64), micros % 1000)
@@ -50,7 +53,7 @@ pub const TIE: char = '\u{a0}';
 /// assert_eq!(percent(0, 0).replace(TIE, " "), "- %", "a share of nothing");
 /// ```
 #[must_use]
-pub fn percent(part: i64, whole: i64) -> String {
+pub fn percent<A: Amount>(part: A, whole: A) -> String {
     format!("{}{TIE}%", share(part, whole))
 }
 
@@ -62,7 +65,8 @@ pub fn percent(part: i64, whole: i64) -> String {
 /// assert_eq!([share(1, 8), share(1, 100_000), share(0, 8), share(1, 0)], ["12.5", "<0.1", "0.0", "-"]);
 /// ```
 #[must_use]
-pub fn share(part: i64, whole: i64) -> String {
+pub fn share<A: Amount>(part: A, whole: A) -> String {
+    let [part, whole] = [part, whole].map(A::number);
     if whole <= 0 { "-".to_owned() } else { one_decimal(part as f64 * 100.0 / whole as f64) }
 }
 
@@ -109,13 +113,14 @@ pub fn untied(text: &str) -> String {
 /// Formats a duration in a suitable unit.
 ///
 /// ```
+/// use model::Ns;
 /// use model::words::{TIE, time};
 ///
-/// let texts = [999, 1_500, 2_000_000, 3_000_000_000].map(|ns| time(ns).replace(TIE, " "));
+/// let texts = [999, 1_500, 2_000_000, 3_000_000_000].map(|ns| time(Ns(ns)).replace(TIE, " "));
 /// assert_eq!(texts, ["999 ns", "1.5 us", "2.000 ms", "3.000 s"]);
 /// ```
 #[must_use]
-pub fn time(ns: i64) -> String {
+pub fn time(Ns(ns): Ns) -> String {
     match ns {
         ..1_000 => format!("{ns}{TIE}ns"),
         1_000..1_000_000 => format!("{:.1}{TIE}us", ns as f64 / 1e3),
@@ -231,16 +236,16 @@ mod tests {
 
     #[test]
     fn numbers_are_readable() {
-        assert_eq!(ms(1_234_567_890), "1\u{a0}234.568");
-        assert_eq!(ms(499), "0.000");
-        assert_eq!(ms(-1_500_000), "-1.500");
+        assert_eq!(ms(Ns(1_234_567_890)), "1\u{a0}234.568");
+        assert_eq!(ms(Ns(499)), "0.000");
+        assert_eq!(ms(Ns(-1_500_000)), "-1.500");
         assert_eq!(grouped(1_000_000), "1\u{a0}000\u{a0}000");
         assert_eq!(grouped(-999), "-999");
         assert_eq!(percent(1, 3), "33.3\u{a0}%");
         assert_eq!(share(1, 100_000), "<0.1");
         assert_eq!(share(0, 5), "0.0");
         assert_eq!(share(5, 0), "-");
-        assert_eq!(time(1_500), "1.5\u{a0}us");
+        assert_eq!(time(Ns(1_500)), "1.5\u{a0}us");
         assert_eq!(bytes(2_500_000), "2.5\u{a0}MB");
         assert_eq!(plural(1, "thread"), "1\u{a0}thread");
         assert_eq!(short("kworker/u8:2-events", 10), "kworker/u~");

@@ -1,7 +1,7 @@
 //! Pictures as data; the page draws them.
 
 use crate::blocks::Anchor;
-use model::{CoreType, Span};
+use model::{Amount, CoreType, Span};
 
 /// Colours. The first six are from Okabe and Ito (2008) and can be distinguished by colour-blind people.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +107,14 @@ pub struct Bar {
     pub parts: Vec<i64>,
     /// The value of the full width; anything above is cut off.
     pub whole: i64,
+}
+
+impl Bar {
+    /// Returns a bar of times or of counts.
+    #[must_use]
+    pub fn new<A: Amount>(label: String, value: String, parts: impl IntoIterator<Item = A>, whole: A) -> Self {
+        Self { label, value, parts: parts.into_iter().map(A::number).collect(), whole: whole.number() }
+    }
 }
 
 /// How busy each CPU was over time.

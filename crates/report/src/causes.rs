@@ -2,7 +2,7 @@
 
 use crate::context::{SectionContext, add};
 use crate::words::{TIE, ms};
-use model::ThreadKey;
+use model::{Ns, ThreadKey};
 use page::Tone;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -30,19 +30,19 @@ pub struct CauseRow<'a> {
     /// The thread on the path, if it is another one than that of the frame.
     pub other: Option<String>,
     pub queued_behind: Option<ThreadKey>,
-    pub time: i64,
-    pub more: i64,
+    pub time: Ns,
+    pub more: Ns,
 }
 
 /// The causes of one frame.
 #[derive(Default)]
 pub struct Excess {
     /// The time of each of [`PARTS`].
-    pub parts: [i64; PARTS.len()],
+    pub parts: [Ns; PARTS.len()],
     /// The excess over a typical frame, by cause.
-    causes: BTreeMap<String, i64>,
+    causes: BTreeMap<String, Ns>,
     /// The excess of `ready`, by the thread that ran instead.
-    queued_behind: BTreeMap<String, i64>,
+    queued_behind: BTreeMap<String, Ns>,
 }
 
 impl Excess {
@@ -56,7 +56,7 @@ impl Excess {
             "throttled" => (6, "throttled"),
             cause => (5, cause),
         };
-        self.parts[part] = self.parts[part].saturating_add(row.time);
+        self.parts[part] += row.time;
         let mut cause = match row.core_type {
             "" | "uniform" => cause.to_owned(),
             core_type => format!("{cause} on {core_type}"),
@@ -84,9 +84,9 @@ impl Excess {
 }
 
 /// The entries with an excess, largest first.
-fn longest(of: &BTreeMap<String, i64>) -> Vec<(String, i64)> {
-    let mut longer: Vec<(String, i64)> =
-        of.iter().filter(|(_, more)| **more > 0).map(|(k, v)| (k.clone(), *v)).collect();
+fn longest(of: &BTreeMap<String, Ns>) -> Vec<(String, Ns)> {
+    let mut longer: Vec<(String, Ns)> =
+        of.iter().filter(|(_, more)| **more > Ns::ZERO).map(|(k, v)| (k.clone(), *v)).collect();
     longer.sort_by_key(|(_, more)| Reverse(*more));
     longer
 }

@@ -1,9 +1,10 @@
 //! Concurrency: how many CPUs ran threads at the same time.
 
+use crate::context::add;
 use crate::words::{ms, percent, plural, share};
 use engine::Session;
-use model::Table;
 use model::tables::concurrency;
+use model::{Ns, Table};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
@@ -13,15 +14,15 @@ const BAR: i64 = 30;
 
 /// Writes for how long each number of CPUs ran threads.
 pub fn write(page: &mut Page, session: &Session, table: &Table) {
-    let mut running: BTreeMap<i64, i64> = BTreeMap::new();
-    let (mut unknown, mut whole) = (false, 0);
+    let mut running: BTreeMap<i64, Ns> = BTreeMap::new();
+    let (mut unknown, mut whole) = (false, Ns::ZERO);
     for row in table.rows_of(concurrency::Table) {
-        let ns = row.get(concurrency::DURATION_NS).max(0);
+        let ns = row.get(concurrency::DURATION_NS).max(Ns::ZERO);
         add(running.entry(row.get(concurrency::RUNNING)).or_default(), ns);
         add(&mut whole, ns);
-        unknown |= row.get(concurrency::UNKNOWN) > 0 && ns > 0;
+        unknown |= row.get(concurrency::UNKNOWN) > 0 && ns > Ns::ZERO;
     }
-    if whole == 0 {
+    if whole == Ns::ZERO {
         return;
     }
     let lower_bound = if unknown { ", or more where others were unknown" } else { "" };
@@ -30,7 +31,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     // Rows of equal width, so that those of a large machine fit.
     let step = (max_running + 1).max(1).div_euclid(MAX_ROWS as i64) + 1;
     let step = if max_running < MAX_ROWS as i64 { 1 } else { step };
-    let mut joined: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut joined: BTreeMap<i64, Ns> = BTreeMap::new();
     running.iter().for_each(|(n, ns)| add(joined.entry(n / step).or_default(), *ns));
     let mut columns =
         [Column::numbers("CPUs", 0), Column::numbers("ms", 0), Column::numbers("% of time", 0), Column::drawn("", 1)];
@@ -39,10 +40,11 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         let first = n * step;
         let name =
             if step > 1 { format!("{first}-{}", (first + step - 1).min(max_running)) } else { first.to_string() };
-        let bar = usize::try_from(i128::from(*ns) * i128::from(BAR) / i128::from(whole)).unwrap_or(0).min(BAR as usize);
+        let bar =
+            usize::try_from(i128::from(ns.0) * i128::from(BAR) / i128::from(whole.0)).unwrap_or(0).min(BAR as usize);
         let (label, value) =
             (if name == "1" { "1 CPU".to_owned() } else { format!("{name} CPUs") }, percent(*ns, whole));
-        bars.push(Bar { label, value, parts: vec![*ns], whole });
+        bars.push(Bar::new(label, value, [*ns], whole));
         let cells = [name, ms(*ns), share(*ns, whole), "#".repeat(bar)];
         push(&mut columns, cells);
     }
@@ -52,12 +54,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         bars,
     });
     page.grid(columns.into(), 0);
-    let weighted: i128 = running.iter().map(|(n, ns)| i128::from(*n) * i128::from(*ns)).sum();
-    let average = weighted as f64 / whole as f64;
+    let weighted: i128 = running.iter().map(|(n, ns)| i128::from(*n) * i128::from(ns.0)).sum();
+    let average = weighted as f64 / whole.as_f64();
     page.note(&format!("average {average:.2} of {}", plural(session.summary().cpus, "CPU")));
-}
-
-/// Adds with saturation, as the times of a damaged file may overflow.
-fn add(to: &mut i64, more: i64) {
-    *to = to.saturating_add(more);
 }

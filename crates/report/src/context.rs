@@ -7,7 +7,7 @@ use crate::sections::{Findings, has_all_sections};
 use crate::words::{TIE, grouped, ms, plural, short};
 use engine::{EngineError, Session, ThreadNames};
 use model::tables::threads;
-use model::{Row, TableType, ThreadKey, Value};
+use model::{Amount, Ns, Row, TableType, ThreadKey, Value};
 use std::collections::HashSet;
 
 /// The maximum number of threads in a section on a terminal; a page shows all requested ones.
@@ -88,7 +88,7 @@ impl<'a> SectionContext<'a> {
 
 impl SectionContext<'_> {
     /// Formats the threads with the largest times in ms: `wk2 151.530, game 39.430, 11 more`.
-    pub fn largest(&self, of: impl Iterator<Item = (Option<ThreadKey>, i64)>) -> String {
+    pub fn largest(&self, of: impl Iterator<Item = (Option<ThreadKey>, Ns)>) -> String {
         let mut top = Top::new(NAMED);
         of.for_each(|(key, ns)| top.push(ns, (key, ns)));
         let more = top.count.saturating_sub(NAMED);
@@ -111,10 +111,10 @@ impl<T> Top<T> {
     }
 
     /// Adds an item, unless its weight is zero.
-    pub fn push(&mut self, weight: i64, item: T) {
-        if weight > 0 {
+    pub fn push(&mut self, weight: impl Amount, item: T) {
+        if weight.number() > 0 {
             self.count += 1;
-            self.all.push((weight, item));
+            self.all.push((weight.number(), item));
             if self.all.len() > self.max_items.saturating_add(ROOM) {
                 self.cut();
             }
@@ -140,8 +140,8 @@ pub fn count_of(shown: usize, all: usize, word: &str) -> String {
 }
 
 /// Adds with saturation, as the times of a damaged file may overflow.
-pub fn add(to: &mut i64, more: i64) {
-    *to = to.saturating_add(more);
+pub fn add<A: Amount>(to: &mut A, more: A) {
+    *to = to.plus(more);
 }
 
 #[cfg(test)]

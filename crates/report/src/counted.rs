@@ -4,7 +4,7 @@ use crate::context::SectionContext;
 use crate::words::{grouped, plural};
 use engine::{EngineError, Session};
 use model::tables::{self, cpu_counters, thread_counters, thread_ipc};
-use model::{CoreType, Row, TableType, ThreadKey};
+use model::{CoreType, Ns, Row, TableType, ThreadKey, Tid};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The core types, the fastest first.
@@ -12,7 +12,7 @@ const CORE_TYPES: [CoreType; 5] =
     [CoreType::Performance, CoreType::Middle, CoreType::Efficient, CoreType::LowPower, CoreType::Uniform];
 
 /// A thread: its key, if the source has more than counts of it, and its TID.
-pub type Who = (Option<ThreadKey>, i64);
+pub type Who = (Option<ThreadKey>, Tid);
 
 /// The counts of an event, of one thread on one type of core.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,8 +20,8 @@ pub struct Count {
     /// As in the table.
     pub state: String,
     pub count: i64,
-    pub enabled_ns: i64,
-    pub counted_ns: i64,
+    pub enabled_ns: Ns,
+    pub counted_ns: Ns,
     /// The count for all of the time and half the width of its interval; `None` if it is refused, or has no interval.
     pub estimate: Option<f64>,
     pub half: Option<f64>,
@@ -31,10 +31,10 @@ pub struct Count {
 /// How fast a thread ran on one type of core.
 #[derive(Clone, Debug, Default)]
 pub struct Speed {
-    pub counted_ns: i64,
-    pub enabled_ns: i64,
+    pub counted_ns: Ns,
+    pub enabled_ns: Ns,
     /// The time with siblings in both states, or in unknown ones.
-    pub mixed_ns: i64,
+    pub mixed_ns: Ns,
     pub ipc: Option<f64>,
     pub ipc_half: Option<f64>,
     pub ipc_alone: Option<f64>,
@@ -58,13 +58,13 @@ pub struct Thread {
 
 impl Thread {
     /// The time between readings, of the event that was enabled longest.
-    pub fn ran_ns(&self) -> i64 {
-        let mut by_event = BTreeMap::<usize, i64>::new();
+    pub fn ran_ns(&self) -> Ns {
+        let mut by_event = BTreeMap::<usize, Ns>::new();
         for ((event, _), count) in &self.counts {
             let sum = by_event.entry(*event).or_default();
-            *sum = sum.saturating_add(count.enabled_ns);
+            *sum += count.enabled_ns;
         }
-        by_event.into_values().max().unwrap_or(0)
+        by_event.into_values().max().unwrap_or(Ns::ZERO)
     }
 }
 
@@ -144,7 +144,7 @@ impl Counters {
         match row.get(of::SIBLING) {
             "idle" => speed.ipc_alone = ipc,
             "busy" => speed.ipc_shared = ipc,
-            "mixed" | "unknown" => speed.mixed_ns = speed.mixed_ns.saturating_add(enabled),
+            "mixed" | "unknown" => speed.mixed_ns += enabled,
             "all" => {
                 (speed.counted_ns, speed.enabled_ns, speed.ipc) = (counted, enabled, ipc);
                 speed.ipc_half = high.zip(low).map(|(high, low)| (high - low) / 2.0);
@@ -162,13 +162,13 @@ impl Count {
     fn add(&mut self, more: Self) {
         let both = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
         self.count = self.count.saturating_add(more.count);
-        self.enabled_ns = self.enabled_ns.saturating_add(more.enabled_ns);
-        self.counted_ns = self.counted_ns.saturating_add(more.counted_ns);
+        self.enabled_ns += more.enabled_ns;
+        self.counted_ns += more.counted_ns;
         // The worst case: the errors add up.
         (self.estimate, self.half) = (both(self.estimate, more.estimate), both(self.half, more.half));
         self.doubt = self.doubt.take().or(more.doubt);
         self.state = match () {
-            () if self.counted_ns == 0 => "not_counted",
+            () if self.counted_ns == Ns::ZERO => "not_counted",
             () if self.counted_ns < self.enabled_ns => "multiplexed",
             () => "counted",
         }

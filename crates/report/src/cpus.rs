@@ -2,8 +2,8 @@
 
 use crate::words::{grouped, ms, percent, share};
 use engine::Session;
-use model::Table;
 use model::tables::cpus;
+use model::{Ns, Table};
 use page::{Anchor, Bar, Bars, Column, Page, Tone};
 
 /// Characters of a CPU's bar.
@@ -16,51 +16,51 @@ const MAX_ROWS: usize = 64;
 struct Row {
     name: String,
     core_type: String,
-    busy: i64,
-    idle: i64,
-    unknown: i64,
-    inferred: i64,
-    lossy: i64,
+    busy: Ns,
+    idle: Ns,
+    unknown: Ns,
+    inferred: Ns,
+    lossy: Ns,
     switches: i64,
     inconsistent: i64,
 }
 
 impl Row {
     fn add(&mut self, other: &Self) {
-        self.busy = self.busy.saturating_add(other.busy);
-        self.idle = self.idle.saturating_add(other.idle);
-        self.unknown = self.unknown.saturating_add(other.unknown);
-        self.inferred = self.inferred.saturating_add(other.inferred);
-        self.lossy = self.lossy.saturating_add(other.lossy);
+        self.busy += other.busy;
+        self.idle += other.idle;
+        self.unknown += other.unknown;
+        self.inferred += other.inferred;
+        self.lossy += other.lossy;
         self.switches = self.switches.saturating_add(other.switches);
         self.inconsistent = self.inconsistent.saturating_add(other.inconsistent);
     }
 
-    fn whole(&self) -> i64 {
-        self.busy.saturating_add(self.idle).saturating_add(self.unknown)
+    fn whole(&self) -> Ns {
+        (self.busy + self.idle) + self.unknown
     }
 
     fn picture(&self, typed: bool) -> Bar {
         let core_type = if typed { format!(" {}", self.core_type.replace('_', " ")) } else { String::new() };
-        Bar {
-            label: if self.name.starts_with("all") {
+        Bar::new(
+            if self.name.starts_with("all") {
                 format!("{}{core_type}", self.name)
             } else {
                 format!("CPU {}{core_type}", self.name)
             },
-            value: format!("busy {}", percent(self.busy, self.whole())),
-            parts: vec![self.busy, self.idle, self.unknown],
-            whole: self.whole(),
-        }
+            format!("busy {}", percent(self.busy, self.whole())),
+            [self.busy, self.idle, self.unknown],
+            self.whole(),
+        )
     }
 
     /// A bar of characters: busy, unknown, idle.
     fn bar(&self) -> String {
-        if self.whole() <= 0 {
+        if self.whole() <= Ns::ZERO {
             return String::new();
         }
         let whole = self.whole();
-        let part = |ns: i64| ((i128::from(ns) * i128::from(BAR) * 2 / i128::from(whole) + 1) / 2) as i64;
+        let part = |ns: Ns| ((i128::from(ns.0) * i128::from(BAR) * 2 / i128::from(whole.0) + 1) / 2) as i64;
         let busy = part(self.busy).clamp(0, BAR);
         let unknown = part(self.unknown).clamp(0, BAR - busy);
         let times = |c: &str, n: i64| c.repeat(usize::try_from(n).unwrap_or(0));
@@ -86,7 +86,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     }
     let several = by_type.len() > 1;
     page.heading(&format!("CPUs: {}", rows.len()));
-    if all.busy == 0 && all.idle == 0 && all.inferred == 0 && all.switches == 0 {
+    if all.busy == Ns::ZERO && all.idle == Ns::ZERO && all.inferred == Ns::ZERO && all.switches == 0 {
         page.paragraph("No context switch of a known CPU was recorded, so what ran on them is unknown.");
         return;
     }
@@ -110,10 +110,10 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         (Column::numbers("busy %", 0), true, |r| share(r.busy, r.whole())),
         (Column::numbers("idle ms", 3), true, |r| ms(r.idle)),
         (Column::numbers("idle %", 0), true, |r| share(r.idle, r.whole())),
-        (Column::numbers("unknown ms", 2), all.unknown > 0, |r| ms(r.unknown)),
+        (Column::numbers("unknown ms", 2), all.unknown > Ns::ZERO, |r| ms(r.unknown)),
         (Column::numbers("unknown %", 0), true, |r| share(r.unknown, r.whole())),
-        (Column::numbers("inferred ms", 2), all.inferred > 0, |r| ms(r.inferred)),
-        (Column::numbers("lossy ms", 2), all.lossy > 0, |r| ms(r.lossy)),
+        (Column::numbers("inferred ms", 2), all.inferred > Ns::ZERO, |r| ms(r.inferred)),
+        (Column::numbers("lossy ms", 2), all.lossy > Ns::ZERO, |r| ms(r.lossy)),
         (Column::numbers("switches", 1), true, |r| grouped(r.switches)),
         (Column::numbers("inconsistent", 2), all.inconsistent > 0, |r| grouped(r.inconsistent)),
         (Column::drawn("# busy . idle ? unknown", 4), true, Row::bar),
@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn bars_have_the_same_length_unless_there_is_no_time() {
-        let bar = |busy, idle, unknown| Row { busy, idle, unknown, ..Row::default() }.bar();
+        let bar =
+            |busy, idle, unknown| Row { busy: Ns(busy), idle: Ns(idle), unknown: Ns(unknown), ..Row::default() }.bar();
         assert_eq!(bar(1, 1, 0), "############............");
         assert_eq!(bar(0, 0, 7), "????????????????????????");
         assert_eq!(bar(39, 1, 1).len(), 24);

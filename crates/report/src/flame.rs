@@ -173,9 +173,11 @@ fn samples(count: i64) -> String {
 mod tests {
     use super::*;
     use crate::profile::Stack;
+    use model::Tid;
 
     fn profile(stacks: &[(&str, i64)]) -> Profile {
-        let stack = |chain: &str| Stack { core_type: None, thread: "A".to_owned(), tid: 1, chain: chain.to_owned() };
+        let stack =
+            |chain: &str| Stack { core_type: None, thread: "A".to_owned(), tid: Tid(1), chain: chain.to_owned() };
         let stacks: BTreeMap<Stack, i64> = stacks.iter().map(|(chain, count)| (stack(chain), *count)).collect();
         Profile { samples: stacks.values().sum(), stacks, ..Profile::default() }
     }

@@ -4,7 +4,7 @@ use crate::Options;
 use crate::words::{ms, plain, plural, share, short, time};
 use engine::{EngineError, Session};
 use model::tables::{self, frame_sums, frames};
-use model::{Column, Row, Table, TableDef, TableType, Value};
+use model::{Column, Ns, Row, Table, TableDef, TableType, Value};
 use page::Page;
 
 /// The maximum number of slowest frames that are shown.
@@ -14,14 +14,14 @@ const ROOM: usize = 1000;
 
 /// Collects the rows with the longest time in a column.
 pub struct Slowest<T> {
-    by: Column<T, Option<i64>>,
+    by: Column<T, Option<Ns>>,
     max_rows: usize,
     longest_rows: Vec<Vec<Value>>,
 }
 
 impl<T: TableType> Slowest<T> {
     /// `max_rows` is limited to the number that fits on a page.
-    pub fn new(by: Column<T, Option<i64>>, max_rows: usize) -> Self {
+    pub fn new(by: Column<T, Option<Ns>>, max_rows: usize) -> Self {
         Self { by, max_rows: max_rows.min(SLOWEST), longest_rows: Vec::new() }
     }
 
@@ -53,7 +53,7 @@ pub fn head(page: &mut Page, session: &Session) {
     page.paragraph(&format!(
         "{}: {} of {}; from {}{tool}",
         plain(&session.path().display().to_string()),
-        time(s.span_ns),
+        time(Ns(s.span_ns)),
         plural(s.frames, noun(session)),
         plain(&session.facts().format),
     ));
@@ -131,8 +131,8 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
     let shown = options.top.min(sums.rows.len());
     for row in sums.rows_of(frame_sums::Table).take(shown) {
         let all = row.get(FRAMES);
-        let of_ns = |col| or_dash(row.get::<Option<i64>>(col).map(ms));
-        let of_mean = |col| or_dash(row.get::<Option<f64>>(col).map(|ns| ms(ns.round() as i64)));
+        let of_ns = |col| or_dash(row.get::<Option<Ns>>(col).map(ms));
+        let of_mean = |col| or_dash(row.get::<Option<f64>>(col).map(|ns| ms(Ns::nearest(ns))));
         let cells = [
             row.get(APPLICATION).map_or_else(|| "-".to_owned(), |name| short(name, 24)),
             or_dash(row.get(PID).map(|pid| pid.to_string())),
@@ -157,8 +157,9 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
     if left > 0 {
         page.note(&format!("and {}", plural(left as u64, "further swap chain")));
     }
-    let precision = sums.rows_of(frame_sums::Table).take(shown).map(|row| row.get(PRECISION_NS)).max().unwrap_or(0);
-    if precision > 0 {
+    let precision =
+        sums.rows_of(frame_sums::Table).take(shown).map(|row| row.get(PRECISION_NS)).max().unwrap_or(Ns::ZERO);
+    if precision > Ns::ZERO {
         page.note(&format!("median, p99 and p99.9 may be up to {} higher than shown", time(precision)));
     }
 }
@@ -192,11 +193,11 @@ fn slowest(page: &mut Page, session: &Session, options: &Options) -> Result<(), 
     ];
     for row in &longest_rows {
         let row = Row::<frames::Table>::new(row);
-        let of_ns = |col| or_dash(row.get::<Option<i64>>(col).map(ms));
+        let of_ns = |col| or_dash(row.get::<Option<Ns>>(col).map(ms));
         let dropped = row.get(frames::DISPLAYED) == Some(false);
         let cells = [
             of_ns(frames::FRAME_NS),
-            format!("{:.6}", row.get(frames::START_NS) as f64 / 1e9),
+            format!("{:.6}", row.get(frames::START_NS).as_f64() / 1e9),
             row.get(frames::FRAME).to_string(),
             row.get(frames::APPLICATION).map_or_else(|| "-".to_owned(), |name| short(name, 24)),
             or_dash(row.get(frames::PID).map(|n| n.to_string())),

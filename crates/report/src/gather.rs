@@ -100,11 +100,11 @@ impl Gathering {
 
 fn sort(threads: &mut [Thread], by: Sort) {
     let largest = |t: &Thread| match by {
-        Sort::Running => t.running,
-        Sort::Ready => t.ready,
-        Sort::MaxReady => t.max_ready,
-        Sort::Blocked => t.blocked,
-        Sort::Unknown => t.unknown,
+        Sort::Running => t.running.0,
+        Sort::Ready => t.ready.0,
+        Sort::MaxReady => t.max_ready.0,
+        Sort::Blocked => t.blocked.0,
+        Sort::Unknown => t.unknown.0,
         Sort::Switches => t.involuntary.saturating_add(t.voluntary),
         Sort::Migrations => t.migrations,
         Sort::Name => 0,
@@ -118,6 +118,7 @@ fn sort(threads: &mut [Thread], by: Sort) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Ns;
 
     fn thread(key: i64, name: &str, running: i64) -> Thread {
         Thread {
@@ -125,8 +126,8 @@ mod tests {
             tid: key,
             pid: Some(1),
             name: name.to_owned(),
-            running,
-            ready: 1,
+            running: Ns(running),
+            ready: Ns(1),
             ..Thread::default()
         }
     }
@@ -143,8 +144,8 @@ mod tests {
         let group = gathered(all, &Options { top: 1, ..Options::default() });
         assert_eq!(group.shown[0].name, "c");
         let (count, others) = group.others.unwrap();
-        assert_eq!((count, others.running, others.ready), (2, 6, 2));
-        assert_eq!(group.all.running, 15);
+        assert_eq!((count, others.running, others.ready), (2, Ns(6), Ns(2)));
+        assert_eq!(group.all.running, Ns(15));
         assert!(group.one_process);
     }
 
@@ -153,10 +154,10 @@ mod tests {
         let many = 10 * ROOM as i64;
         let all = (0..many).map(|n| thread(n, "t", n * 7919 % many));
         let group = gathered(all, &Options { top: 3, ..Options::default() });
-        assert_eq!(group.shown.iter().map(|t| t.running).collect::<Vec<_>>(), [many - 1, many - 2, many - 3]);
+        assert_eq!(group.shown.iter().map(|t| t.running.0).collect::<Vec<_>>(), [many - 1, many - 2, many - 3]);
         assert!(group.shown.capacity() < 2 * ROOM);
         let (count, others) = group.others.unwrap();
-        assert_eq!((count as i64, others.running), (many - 3, (0..many - 3).sum()));
+        assert_eq!((count as i64, others.running.0), (many - 3, (0..many - 3).sum()));
     }
 
     #[test]

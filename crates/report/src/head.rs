@@ -16,7 +16,7 @@ pub fn write(page: &mut Page, session: &Session, options: &Options, is_of_sample
     } else {
         let path = plain(&session.path().display().to_string());
         let command = command(session).map_or(String::new(), |command| format!(" of {}", short(&command, MAX_COMMAND)));
-        page.paragraph(&format!("{path}: {}{command}", time(session.full_summary().span_ns)));
+        page.paragraph(&format!("{path}: {}{command}", time(Ns(session.full_summary().span_ns))));
         page.paragraph(&source(session));
     }
     if let Some(range) = session.range() {
@@ -48,7 +48,7 @@ fn range_line(session: &Session, part: Span, options: &Options) -> String {
         "Range: {} to {} of {}{requested}; recording overhead and unavailable data refer to the whole recording",
         seconds(part.start),
         seconds(part.end),
-        time(session.full_summary().span_ns)
+        time(Ns(session.full_summary().span_ns))
     )
 }
 

@@ -59,8 +59,8 @@ pub fn all(session: &Session, findings: &[(usize, &Finding)]) -> Result<Vec<Opti
 fn start<'a>(finding: &'a Finding, whole: Span) -> Option<Filling<'a>> {
     let of = finding.worst.first()?;
     // Half of its length on each side.
-    let room = (of.end_ns.saturating_sub(of.start_ns) / 2).max(1000);
-    let window = Span { start: Ns(of.start_ns.saturating_sub(room)), end: Ns(of.end_ns.saturating_add(room)) };
+    let room = ((of.end_ns - of.start_ns) / 2).max(Ns(1000));
+    let window = Span { start: of.start_ns - room, end: of.end_ns + room };
     Some(Filling { of, window: window.overlap(whole)?, states: Vec::new(), ran: BTreeMap::new(), held: 0 })
 }
 
@@ -68,7 +68,7 @@ impl Filling<'_> {
     fn push(&mut self, row: &Row<'_, thread_state::Table>) {
         use thread_state::{CPU, END_NS, START_NS, STATE, THREAD};
         let (start, end, thread) = row.all((START_NS, END_NS, THREAD));
-        let Some(span) = (Span { start: Ns(start), end: Ns(end) }).overlap(self.window) else { return };
+        let Some(span) = (Span { start, end }).overlap(self.window) else { return };
         let state = match row.get(STATE) {
             "running" => State::Running,
             "ready" => State::Ready,
@@ -115,8 +115,8 @@ impl Filling<'_> {
         };
         let own = format!("{} {}", plain(&of.name), of.tid);
         let mut lanes = vec![lane(own.clone(), &self.states, state)];
-        let mut cpus: Vec<(&i64, i64)> =
-            self.ran.iter().map(|(cpu, all)| (cpu, all.iter().map(|s| s.span.len().0).sum())).collect();
+        let mut cpus: Vec<(&i64, Ns)> =
+            self.ran.iter().map(|(cpu, all)| (cpu, all.iter().map(|s| s.span.len()).sum())).collect();
         cpus.sort_by_key(|(cpu, ns)| (std::cmp::Reverse(*ns), **cpu));
         cpus.truncate(MAX_CPUS);
         cpus.sort_unstable();
@@ -138,11 +138,11 @@ impl Filling<'_> {
             title: format!(
                 "Worst instance: {own} is {} for {}{TIE}ms ({})",
                 of.state,
-                ms(of.end_ns.saturating_sub(of.start_ns)),
+                ms(of.end_ns - of.start_ns),
                 plain(&of.cause)
             ),
             window: self.window,
-            marked: Span { start: Ns(of.start_ns), end: Ns(of.end_ns) },
+            marked: Span { start: of.start_ns, end: of.end_ns },
             legend,
             lanes,
         }
@@ -150,18 +150,18 @@ impl Filling<'_> {
 
     /// The name of the other threads that ran longest during the interval.
     fn ran_most(&self, name: &impl Fn(ThreadKey) -> String) -> Option<String> {
-        let marked = Span { start: Ns(self.of.start_ns), end: Ns(self.of.end_ns) };
-        let mut sums = BTreeMap::<String, i64>::new();
+        let marked = Span { start: self.of.start_ns, end: self.of.end_ns };
+        let mut sums = BTreeMap::<String, Ns>::new();
         for stretch in self.ran.values().flatten().filter(|s| s.thread != self.of.thread) {
-            let ns = stretch.span.overlap(marked).map_or(0, |span| span.len().0);
+            let ns = stretch.span.overlap(marked).map_or(Ns::ZERO, Span::len);
             *sums.entry(name(stretch.thread)).or_default() += ns;
         }
-        sums.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(_, ns)| *ns).map(|(name, _)| name)
+        sums.into_iter().filter(|(_, ns)| *ns > Ns::ZERO).max_by_key(|(_, ns)| *ns).map(|(name, _)| name)
     }
 }
 
 fn piece(of: &Stretch, tone: Tone, label: String) -> Piece {
-    let about = format!("{label}: {}{TIE}to{TIE}{}{TIE}ms", ms(of.span.start.0), ms(of.span.end.0));
+    let about = format!("{label}: {}{TIE}to{TIE}{}{TIE}ms", ms(of.span.start), ms(of.span.end));
     Piece { span: of.span, tone, label, about }
 }
 

@@ -2,24 +2,24 @@
 
 use crate::context::{SectionContext, Top, count_of};
 use engine::EngineError;
-use model::Row;
 use model::tables::interval_sums;
 use model::words::{grouped, ms, percent};
+use model::{Ns, Row};
 use page::{Bar, Bars, Column, Page, Tone, push};
 
 /// The periods or requests of a thread.
 pub struct Sums {
     pub thread: String,
     pub count: i64,
-    pub took: i64,
+    pub took: Ns,
     /// The median, two percentiles, and the longest.
-    pub quantiles: [i64; 4],
-    pub period: i64,
+    pub quantiles: [Ns; 4],
+    pub period: Ns,
     pub late: i64,
     pub missed: i64,
-    pub longest_before: i64,
+    pub longest_before: Ns,
     /// Before the thread was at work, running, ready, blocked, unknown; they sum to `took`.
-    pub times: [i64; 5],
+    pub times: [Ns; 5],
     pub steady: f64,
 }
 
@@ -27,7 +27,7 @@ impl Sums {
     fn of(ctx: &SectionContext<'_>, row: &Row<'_, interval_sums::Table>) -> Self {
         use interval_sums::*;
         let thread = row.get(THREAD).map_or_else(|| "others".to_owned(), |key| ctx.name(Some(key)));
-        let [count, took, before, longest_before] = row.all([COUNT, TOOK_NS, BEFORE_NS, LONGEST_BEFORE_NS]);
+        let (count, took, before, longest_before) = row.all((COUNT, TOOK_NS, BEFORE_NS, LONGEST_BEFORE_NS));
         let [running, ready, blocked, unknown] = row.all([RUNNING_NS, READY_NS, BLOCKED_NS, UNKNOWN_NS]);
         let [running, ready, blocked, unknown] = [running, ready, blocked, unknown].map(Option::unwrap_or_default);
         Self {
@@ -45,7 +45,7 @@ impl Sums {
     }
 
     /// Returns the mean of a sum.
-    pub fn mean(&self, sum: i64) -> i64 {
+    pub fn mean(&self, sum: Ns) -> Ns {
         sum / self.count.max(1)
     }
 }
@@ -77,7 +77,7 @@ pub struct Words {
     /// The value of a bar.
     pub value: fn(&Sums) -> String,
     /// The full width of a bar.
-    pub whole: fn(&Sums) -> i64,
+    pub whole: fn(&Sums) -> Ns,
 }
 
 /// Writes the heading and the picture.
@@ -91,12 +91,7 @@ pub fn head(page: &mut Page, rows: &[Sums], count: usize, words: &Words) {
         (Tone::Idle, "blocked"),
         (Tone::Unknown, "unknown"),
     ];
-    let bar = |sums: &Sums| Bar {
-        label: sums.thread.clone(),
-        value: (words.value)(sums),
-        parts: sums.times.to_vec(),
-        whole: (words.whole)(sums),
-    };
+    let bar = |sums: &Sums| Bar::new(sums.thread.clone(), (words.value)(sums), sums.times, (words.whole)(sums));
     page.picture(Bars {
         title: words.picture.to_owned(),
         legend: legend.map(|(tone, words)| (tone, words.to_owned())).into(),

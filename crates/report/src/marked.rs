@@ -7,7 +7,7 @@ use model::tables::mark_stretches::{
     self, BLOCKED_NS, DURATION_NS, NAME, PID, READY_NS, RUNNING_NS, START_NS, THREAD, UNKNOWN_NS,
 };
 use model::tables::{self, threads};
-use model::{Column, Row, ThreadKey};
+use model::{Column, Ns, Row, ThreadKey};
 use page::Page;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,24 +15,24 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 struct Sums {
     frames: i64,
-    duration: i64,
-    longest: i64,
+    duration: Ns,
+    longest: Ns,
     /// Running, ready, blocked, unknown; `None` if not known.
-    states: [Option<i64>; 4],
+    states: [Option<Ns>; 4],
 }
 
 /// The columns of these states.
-const STATES: [Column<mark_stretches::Table, Option<i64>>; 4] = [RUNNING_NS, READY_NS, BLOCKED_NS, UNKNOWN_NS];
+const STATES: [Column<mark_stretches::Table, Option<Ns>>; 4] = [RUNNING_NS, READY_NS, BLOCKED_NS, UNKNOWN_NS];
 
 impl Sums {
     fn add(&mut self, row: Row<'_, mark_stretches::Table>) {
         let duration = row.get(DURATION_NS);
         self.frames += 1;
         // The times of a damaged file may overflow.
-        self.duration = self.duration.saturating_add(duration);
+        self.duration += duration;
         self.longest = self.longest.max(duration);
         for (sum, ns) in self.states.iter_mut().zip(row.all(STATES)) {
-            *sum = ns.map(|ns| sum.unwrap_or(0).saturating_add(ns));
+            *sum = ns.map(|ns| sum.unwrap_or(Ns::ZERO) + ns);
         }
     }
 }
@@ -65,7 +65,7 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
     let mut columns = vec![page::Column::text("thread", 0)];
     columns.extend(heads.map(|head| page::Column::numbers(head, 0)));
     for ((thread, pid), sums) in &sums {
-        let part = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), |ns| share(ns, sums.duration));
+        let part = |ns: Option<Ns>| ns.map_or_else(|| "-".to_owned(), |ns| share(ns, sums.duration));
         let mut cells = vec![
             owner(&threads, *thread, *pid),
             sums.frames.to_string(),
@@ -82,7 +82,7 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
     columns.extend([page::Column::text("thread", 0), page::Column::text("name", 1)]);
     for row in slowest.finish() {
         let row = Row::new(&row);
-        let mut cells = vec![ms(row.get(DURATION_NS)), format!("{:.6}", row.get(START_NS) as f64 / 1e9)];
+        let mut cells = vec![ms(row.get(DURATION_NS)), format!("{:.6}", row.get(START_NS).as_f64() / 1e9)];
         cells.extend(row.all(STATES).map(|ns| ns.map_or_else(|| "-".to_owned(), ms)));
         let name = row.get(NAME).map(|name| short(name, 24)).unwrap_or_default();
         cells.extend([owner(&threads, row.get(THREAD), row.get(PID)), name]);

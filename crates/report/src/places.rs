@@ -4,8 +4,8 @@ use crate::gather::Group;
 use crate::select::Thread;
 use crate::words::{ms, share, short};
 use engine::{EngineError, Session};
-use model::ThreadKey;
 use model::tables::{thread_by_core_type, thread_by_cpu};
+use model::{Ns, ThreadKey};
 use page::{Bar, Bars, Column, Page, Tone};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ const MAX_COLUMNS: usize = 8;
 const NAMED: usize = 4;
 
 /// The running time of each thread, by CPU or core type.
-type Places<K> = BTreeMap<ThreadKey, BTreeMap<K, i64>>;
+type Places<K> = BTreeMap<ThreadKey, BTreeMap<K, Ns>>;
 
 /// Writes the shares of each thread's running time.
 pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(), EngineError> {
-    let Some(group) = groups.first().filter(|g| g.all.running > 0) else { return Ok(()) };
+    let Some(group) = groups.first().filter(|g| g.all.running > Ns::ZERO) else { return Ok(()) };
     let keys: BTreeSet<ThreadKey> = group.shown.iter().map(|t| t.key).collect();
     let mut types = BTreeSet::new();
     let mut by_cpu = Places::new();
@@ -37,7 +37,7 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
         }
         add(&mut by_type, &keys, thread, class, ns);
     })?;
-    let threads: Vec<_> = group.shown.iter().filter(|t| t.running > 0).collect();
+    let threads: Vec<_> = group.shown.iter().filter(|t| t.running > Ns::ZERO).collect();
     let place = if types.len() > 1 { "core type and CPU" } else { "CPU" };
     page.heading(&format!("Running time by {place}, % of each thread's running time"));
     let (mut name, mut tid, mut running) =
@@ -81,30 +81,30 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
 
 fn bar(thread: &Thread, types: &BTreeSet<(i64, String)>, by_type: &Places<(i64, String)>) -> Bar {
     let of = by_type.get(&thread.key);
-    Bar {
-        label: format!("{} {}", short(&thread.name, 16), thread.number()),
-        value: format!("running {} ms", ms(thread.running)),
-        parts: types.iter().rev().map(|class| of.and_then(|p| p.get(class)).copied().unwrap_or(0)).collect(),
-        whole: thread.running,
-    }
+    Bar::new(
+        format!("{} {}", short(&thread.name, 16), thread.number()),
+        format!("running {} ms", ms(thread.running)),
+        types.iter().rev().map(|class| of.and_then(|p| p.get(class)).copied().unwrap_or(Ns::ZERO)),
+        thread.running,
+    )
 }
 
 /// Adds the time of a row if it belongs to one of the threads.
-fn add<K: Ord>(places: &mut Places<K>, threads: &BTreeSet<ThreadKey>, thread: ThreadKey, place: K, ns: i64) {
+fn add<K: Ord>(places: &mut Places<K>, threads: &BTreeSet<ThreadKey>, thread: ThreadKey, place: K, ns: Ns) {
     if threads.contains(&thread) {
         let sum = places.entry(thread).or_default().entry(place).or_default();
-        *sum = sum.saturating_add(ns);
+        *sum += ns;
     }
 }
 
-fn share_of<K: Ord>(places: &Places<K>, thread: ThreadKey, place: &K, running: i64) -> String {
-    let ns = places.get(&thread).and_then(|p| p.get(place)).copied().unwrap_or(0);
-    if ns == 0 { ".".to_owned() } else { share(ns, running) }
+fn share_of<K: Ord>(places: &Places<K>, thread: ThreadKey, place: &K, running: Ns) -> String {
+    let ns = places.get(&thread).and_then(|p| p.get(place)).copied().unwrap_or(Ns::ZERO);
+    if ns == Ns::ZERO { ".".to_owned() } else { share(ns, running) }
 }
 
 /// Formats the CPUs with the largest shares: `3: 61.0  12: 20.4  and 5 more`.
-fn largest_shares(places: &BTreeMap<i64, i64>, running: i64) -> String {
-    let mut all: Vec<(i64, i64)> = places.iter().map(|(cpu, ns)| (*cpu, *ns)).filter(|(_, ns)| *ns > 0).collect();
+fn largest_shares(places: &BTreeMap<i64, Ns>, running: Ns) -> String {
+    let mut all: Vec<(i64, Ns)> = places.iter().map(|(cpu, ns)| (*cpu, *ns)).filter(|(_, ns)| *ns > Ns::ZERO).collect();
     all.sort_by_key(|(cpu, ns)| (std::cmp::Reverse(*ns), *cpu));
     let mut named: Vec<String> =
         all.iter().take(NAMED).map(|(cpu, ns)| format!("{cpu}: {}", share(*ns, running))).collect();
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_cpus_with_the_largest_shares_are_named() {
-        let places: BTreeMap<i64, i64> = (0..9).map(|cpu| (cpu, cpu * 10)).collect();
-        assert_eq!(largest_shares(&places, 360), "8: 22.2  7: 19.4  6: 16.7  5: 13.9  and 4 more");
+        let places: BTreeMap<i64, Ns> = (0..9).map(|cpu| (cpu, Ns(cpu * 10))).collect();
+        assert_eq!(largest_shares(&places, Ns(360)), "8: 22.2  7: 19.4  6: 16.7  5: 13.9  and 4 more");
     }
 }

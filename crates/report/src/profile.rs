@@ -3,7 +3,7 @@
 use crate::words::{grouped, plain};
 use engine::{EngineError, Sampled, Session, TableRequest};
 use model::tables::{self, folded_stacks, samples};
-use model::{CoreType, Row, Span, ThreadKey};
+use model::{CoreType, Row, Span, ThreadKey, Tid};
 use std::collections::BTreeMap;
 
 /// The samples that a report shows, or with which it compares them. The idle task is left out.
@@ -37,7 +37,7 @@ pub(crate) struct Stack {
     pub(crate) core_type: Option<String>,
     /// The name of the thread when it was sampled.
     pub(crate) thread: String,
-    pub(crate) tid: i64,
+    pub(crate) tid: Tid,
     /// The functions, outermost first, as in the table `folded_stacks`.
     pub(crate) chain: String,
 }

@@ -5,7 +5,7 @@ use crate::counted;
 use crate::sections::has_all_sections;
 use crate::words::{TIE, bytes, ms, percent, plain, plural, time};
 use engine::{Condition, EngineError, Facts, Session, Summary, THREAD_STATES};
-use model::SamplingOff;
+use model::{Ns, SamplingOff};
 use page::Page;
 
 /// The maximum number of unavailable data that a short report lists.
@@ -109,7 +109,7 @@ fn throttled(session: &Session) -> Option<String> {
     let all = &session.full_summary().sampling_off;
     let times = plural(all.iter().map(|off| off.times).sum(), "time");
     let ns = all.iter().map(|off| off.off_ns).fold(0, i64::saturating_add);
-    (!all.is_empty()).then(|| format!("{times}, for at most {}{TIE}ms", ms(ns)))
+    (!all.is_empty()).then(|| format!("{times}, for at most {}{TIE}ms", ms(Ns(ns))))
 }
 
 /// Says what throttled sampling means for the samples, and what to do.
@@ -137,7 +137,7 @@ fn sampling_off_line(session: &Session) -> Option<String> {
             (None, None) => String::new(),
         };
         let end = if off.until_end > 0 { " up to the end of the recording" } else { "" };
-        format!("{}{place}: {}, {}{TIE}ms{end}", plain(event), plural(off.times, "time"), ms(off.off_ns))
+        format!("{}{place}: {}, {}{TIE}ms{end}", plain(event), plural(off.times, "time"), ms(Ns(off.off_ns)))
     };
     let shown: Vec<String> = all.iter().take(MAX_OFF).map(of).collect();
     let more = match all.len().saturating_sub(MAX_OFF) {
@@ -261,16 +261,16 @@ fn overhead_line(session: &Session) -> String {
     let cpu_time = s.cpu_time_ns();
     let mut words = format!(
         "Recording overhead: recorder {} ({} of all CPU time)",
-        time(cost.recorder_cpu_ns),
+        time(Ns(cost.recorder_cpu_ns)),
         percent(cost.recorder_cpu_ns, cpu_time)
     );
     if let Some(bpf) = cost.bpf_ns {
-        words.push_str(&format!(", BPF programs {} ({})", time(bpf), percent(bpf, cpu_time)));
+        words.push_str(&format!(", BPF programs {} ({})", time(Ns(bpf)), percent(bpf, cpu_time)));
     }
     if let Some(energy) = cost.energy {
         let readings = plural(energy.readings.unsigned_abs(), "reading");
         let wakeups = plural(energy.wakeups.unsigned_abs(), "wakeup");
-        let took = time(energy.cpu_ns);
+        let took = time(Ns(energy.cpu_ns));
         words.push_str(&format!(", of the recorder's time {took} for {readings} of energy with {wakeups}"));
     }
     words.push_str(&format!(", {} of memory, {} written", bytes(cost.max_rss_bytes), bytes(cost.spool_bytes)));
@@ -298,7 +298,7 @@ pub fn accounting_line(s: &Summary) -> String {
         .iter()
         .filter(|l| l.residual_ns != 0)
         .map(|l| {
-            let (law, ns) = (&l.law, time(l.residual_ns));
+            let (law, ns) = (&l.law, time(Ns(l.residual_ns)));
             if l.exact { format!("\"{law}\" off by {ns}") } else { format!("\"{law}\" within {ns}, by two clocks") }
         })
         .collect();

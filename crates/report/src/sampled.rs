@@ -4,7 +4,7 @@ use crate::context::{Top, count_of};
 use crate::profile::Profile;
 use crate::words::{TIE, grouped, ms, plain, plural, share, short};
 use engine::{EngineError, Sampled, Session};
-use model::{CpuId, EventKind, Ns, Span};
+use model::{CpuId, EventKind, Ns, Span, Tid};
 use page::{Column, Page, push};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ pub fn of_event(sampled: Option<&Sampled>) -> String {
 
 /// Writes the samples of each thread, under each name that it had.
 pub fn by_thread(page: &mut Page, profile: &Profile, top: usize) {
-    let mut threads = BTreeMap::<(&str, i64), i64>::new();
+    let mut threads = BTreeMap::<(&str, Tid), i64>::new();
     for (stack, count) in &profile.stacks {
         *threads.entry((&stack.thread, stack.tid)).or_default() += count;
     }
@@ -117,10 +117,10 @@ pub fn by_cpu_and_time(page: &mut Page, session: &Session, top: usize) -> Result
             let count = counts.parts.get(&part).copied().unwrap_or(0);
             let from = span.start.0 + (i128::from(length) * i128::from(part) / i128::from(PARTS)) as i64;
             let bar = usize::try_from(count * BAR / most).unwrap_or(0);
-            push(&mut columns, [ms(from), grouped(count), "#".repeat(bar)]);
+            push(&mut columns, [ms(Ns(from)), grouped(count), "#".repeat(bar)]);
         }
         page.grid(columns.into(), 0);
-        page.note(&format!("{PARTS} parts of {}{TIE}ms", ms(length / PARTS)));
+        page.note(&format!("{PARTS} parts of {}{TIE}ms", ms(Ns(length / PARTS))));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::gather::{Gathering, Group};
 use crate::{Options, words};
 use engine::{EngineError, Session};
 use model::tables::threads;
-use model::{Row, ThreadKey};
+use model::{Ns, Row, ThreadKey};
 use std::collections::{BTreeSet, HashSet};
 
 /// A row of `threads`.
@@ -15,18 +15,18 @@ pub struct Thread {
     pub instance: i64,
     pub pid: Option<i64>,
     pub name: String,
-    pub running: i64,
+    pub running: Ns,
     /// Running time that the kernel did not charge: stolen, or spent in interrupts.
-    pub stolen: Option<i64>,
-    pub ready: i64,
-    pub blocked: i64,
-    pub unknown: i64,
+    pub stolen: Option<Ns>,
+    pub ready: Ns,
+    pub blocked: Ns,
+    pub unknown: Ns,
     /// Running time that was inferred.
-    pub inferred: i64,
-    pub exited: i64,
+    pub inferred: Ns,
+    pub exited: Ns,
     pub involuntary: i64,
     pub voluntary: i64,
-    pub max_ready: i64,
+    pub max_ready: Ns,
     pub migrations: i64,
 }
 
@@ -38,20 +38,24 @@ impl Thread {
 
     /// Whether the recording shows why threads left their CPUs. Without it, all switch-outs are counted as voluntary.
     pub fn has_switch_out_reasons(&self) -> bool {
-        self.voluntary == 0 || self.involuntary > 0 || self.ready > 0 || self.blocked > 0 || self.exited > 0
+        self.voluntary == 0
+            || self.involuntary > 0
+            || self.ready > Ns::ZERO
+            || self.blocked > Ns::ZERO
+            || self.exited > Ns::ZERO
     }
 
     /// Adds another thread's sums. The times of a damaged file may overflow.
     pub fn add(&mut self, other: &Self) {
-        self.running = self.running.saturating_add(other.running);
+        self.running += other.running;
         if let Some(more) = other.stolen {
-            self.stolen = Some(self.stolen.unwrap_or(0).saturating_add(more));
+            self.stolen = Some(self.stolen.unwrap_or(Ns::ZERO) + more);
         }
-        self.ready = self.ready.saturating_add(other.ready);
-        self.blocked = self.blocked.saturating_add(other.blocked);
-        self.unknown = self.unknown.saturating_add(other.unknown);
-        self.inferred = self.inferred.saturating_add(other.inferred);
-        self.exited = self.exited.saturating_add(other.exited);
+        self.ready += other.ready;
+        self.blocked += other.blocked;
+        self.unknown += other.unknown;
+        self.inferred += other.inferred;
+        self.exited += other.exited;
         self.involuntary = self.involuntary.saturating_add(other.involuntary);
         self.voluntary = self.voluntary.saturating_add(other.voluntary);
         self.max_ready = self.max_ready.max(other.max_ready);
@@ -62,10 +66,10 @@ impl Thread {
 impl From<Row<'_, threads::Table>> for Thread {
     fn from(row: Row<'_, threads::Table>) -> Self {
         use threads::*;
-        let stolen = row.get(EXEC_OF_NS).zip(row.get(EXEC_NS)).map(|(of, exec)| of.saturating_sub(exec));
+        let stolen = row.get(EXEC_OF_NS).zip(row.get(EXEC_NS)).map(|(of, exec)| of - exec);
         Self {
             key: row.get(THREAD),
-            tid: row.get(TID),
+            tid: row.get(TID).0.into(),
             instance: row.get(INSTANCE),
             pid: row.get(PID),
             name: words::plain(row.get(NAME).unwrap_or("?")),

@@ -4,11 +4,12 @@ use crate::gather::Group;
 use crate::select::Thread;
 use crate::words::{grouped, ms, share, short};
 use engine::Session;
+use model::Ns;
 use page::{Anchor, Bar, Bars, Column, Page, Tone};
 
 /// Writes the threads, the rest of them in one row, and their sum.
 pub fn write(page: &mut Page, session: &Session, group: &Group) {
-    let span = session.summary().span_ns;
+    let span = Ns(session.summary().span_ns);
     let shown = group.shown.len();
     let count = shown + group.others.as_ref().map_or(0, |(n, _)| *n);
     let of = if shown < count { format!("{shown} of {count}") } else { count.to_string() };
@@ -41,10 +42,10 @@ pub fn write(page: &mut Page, session: &Session, group: &Group) {
 /// Whether any state of these threads is known.
 fn has_states(all: &Thread) -> bool {
     let times = [all.running, all.ready, all.blocked, all.exited, all.inferred];
-    times.into_iter().any(|ns| ns > 0) || all.involuntary > 0 || all.voluntary > 0
+    times.into_iter().any(|ns| ns > Ns::ZERO) || all.involuntary > 0 || all.voluntary > 0
 }
 
-fn states(session: &Session, group: &Group, span: i64) -> Bars {
+fn states(session: &Session, group: &Group, span: Ns) -> Bars {
     Bars {
         title: format!("{}: states over the recording", group.title),
         legend: legend(session.summary().ready_known),
@@ -52,13 +53,13 @@ fn states(session: &Session, group: &Group, span: i64) -> Bars {
     }
 }
 
-fn bar(thread: &Thread, span: i64) -> Bar {
-    Bar {
-        label: format!("{} {}", short(&thread.name, 16), thread.number()),
-        value: format!("running {} ms", ms(thread.running)),
-        parts: vec![thread.running, thread.ready, thread.blocked, thread.unknown],
-        whole: span,
-    }
+fn bar(thread: &Thread, span: Ns) -> Bar {
+    Bar::new(
+        format!("{} {}", short(&thread.name, 16), thread.number()),
+        format!("running {} ms", ms(thread.running)),
+        [thread.running, thread.ready, thread.blocked, thread.unknown],
+        span,
+    )
 }
 
 /// The columns that have data for these threads.
@@ -68,7 +69,7 @@ struct Columns {
     pid: bool,
 }
 
-type Cell = fn(&Thread, i64) -> String;
+type Cell = fn(&Thread, Ns) -> String;
 
 impl Columns {
     fn of(session: &Session, group: &Group) -> Self {
@@ -78,17 +79,17 @@ impl Columns {
         let all: [(&'static str, u8, bool, Cell); 13] = [
             ("running ms", 0, true, |t, _| ms(t.running)),
             ("% wall", 3, true, |t, span| share(t.running, span)),
-            (ready, 0, ready_known || group.all.ready > 0, |t, _| ms(t.ready)),
+            (ready, 0, ready_known || group.all.ready > Ns::ZERO, |t, _| ms(t.ready)),
             (blocked, 1, has_reasons, |t, _| ms(t.blocked)),
-            ("unknown ms", 0, group.all.unknown > 0, |t, _| ms(t.unknown)),
-            ("inferred ms", 0, group.all.inferred > 0, |t, _| ms(t.inferred)),
-            ("exited ms", 9, group.all.exited > 0, |t, _| ms(t.exited)),
-            (max_ready, 2, ready_known || group.all.ready > 0, |t, _| ms(t.max_ready)),
+            ("unknown ms", 0, group.all.unknown > Ns::ZERO, |t, _| ms(t.unknown)),
+            ("inferred ms", 0, group.all.inferred > Ns::ZERO, |t, _| ms(t.inferred)),
+            ("exited ms", 9, group.all.exited > Ns::ZERO, |t, _| ms(t.exited)),
+            (max_ready, 2, ready_known || group.all.ready > Ns::ZERO, |t, _| ms(t.max_ready)),
             ("invol.", 4, has_reasons, |t, _| grouped(t.involuntary)),
             ("volunt.", 4, has_reasons, |t, _| grouped(t.voluntary)),
             ("switch-outs", 4, !has_reasons, |t, _| grouped(t.voluntary)),
             ("migr.", 4, true, |t, _| grouped(t.migrations)),
-            ("stolen ms", 5, group.all.stolen.is_some_and(|s| s > 0), |t, _| {
+            ("stolen ms", 5, group.all.stolen.is_some_and(|s| s > Ns::ZERO), |t, _| {
                 t.stolen.map_or_else(|| "-".to_owned(), ms)
             }),
         ];
@@ -100,7 +101,7 @@ impl Columns {
         }
     }
 
-    fn push(&mut self, thread: &Thread, number: &str, pid: Option<i64>, span: i64) {
+    fn push(&mut self, thread: &Thread, number: &str, pid: Option<i64>, span: Ns) {
         let [name, tid, of] = &mut self.words;
         name.push(short(&thread.name, 16));
         tid.push(number);

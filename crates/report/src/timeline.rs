@@ -52,9 +52,9 @@ pub fn cpus(session: &Session) -> Result<Option<Timeline>, EngineError> {
     let cut = Cut { span };
     let mut filled: Vec<Parts> = vec![vec![[0; 2]; PARTS]; lanes.len()];
     session.each(cpu_state::Table, |row| {
-        let [cpu, start, end] = row.all([cpu_state::CPU, cpu_state::START_NS, cpu_state::END_NS]);
+        let (cpu, start, end) = row.all((cpu_state::CPU, cpu_state::START_NS, cpu_state::END_NS));
         if let (Some(kind), Some(lane)) = (kind(row.get(cpu_state::STATE)), lane_of.get(&cpu)) {
-            cut.each(start.saturating_sub(begin), end.saturating_sub(begin), |part, ns| {
+            cut.each(start.0.saturating_sub(begin), end.0.saturating_sub(begin), |part, ns| {
                 let sum = &mut filled[*lane][part][kind];
                 *sum = sum.saturating_add(ns);
             });

@@ -10,8 +10,8 @@ use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
 use crate::{Options, quality};
 use diagnose::{Finding, Severity, Subject};
 use engine::{EngineError, FrameCounts, Session};
-use model::ThreadKey;
 use model::tables::{self, frame_sums, ready_wait, threads};
+use model::{Ns, ThreadKey};
 use page::Page;
 use std::collections::{BTreeMap, HashMap};
 
@@ -63,7 +63,7 @@ pub fn write_of_frames(page: &mut Page, session: &Session, options: &Options) ->
         let all = row.get(FRAMES);
         let name = row.get(APPLICATION).map_or_else(|| "the program".to_owned(), |name| short(name, 24));
         let rate = row.get(FPS).map_or_else(String::new, |fps| format!(", {fps:.1} per second"));
-        let p99 = row.get::<Option<i64>>(P99_NS).map_or_else(String::new, |ns| format!(", p99 {}{TIE}ms", ms(ns)));
+        let p99 = row.get::<Option<Ns>>(P99_NS).map_or_else(String::new, |ns| format!(", p99 {}{TIE}ms", ms(ns)));
         let bound = match row.get(UNKNOWN_BOUND) {
             unknown if unknown >= all => "what limited them is unknown".to_owned(),
             unknown => {
@@ -117,10 +117,10 @@ fn worst(session: &Session, findings: &Findings<'_>) -> Option<String> {
 fn loss(session: &Session, of: &Finding) -> String {
     let thread =
         of.threads.first().map_or_else(|| "the program".to_owned(), |t| format!("{}{TIE}{}", plain(&t.name), t.tid));
-    if of.range_ns[1] == 0 {
+    if of.range_ns[1] == Ns::ZERO {
         return format!("{thread} is delayed by {}{TIE}ms, without loss for the objective", ms(of.delay_ns));
     }
-    let share = percent(of.recoverable_ns, session.summary().span_ns);
+    let share = percent(of.recoverable_ns, Ns(session.summary().span_ns));
     format!("{thread} loses {}{TIE}ms ({share} of the time)", ms(of.recoverable_ns))
 }
 
@@ -128,19 +128,19 @@ fn loss(session: &Session, of: &Finding) -> String {
 #[derive(Clone, Default)]
 struct Sums {
     name: String,
-    running: i64,
+    running: Ns,
     /// Without throttled time.
-    ready: i64,
-    throttled: i64,
+    ready: Ns,
+    throttled: Ns,
 }
 
 /// How long each thread was kept from running by a CPU quota, where that is known without a pass over the recording.
-fn throttled(session: &Session) -> Result<HashMap<ThreadKey, i64>, EngineError> {
+fn throttled(session: &Session) -> Result<HashMap<ThreadKey, Ns>, EngineError> {
     let mut throttled = HashMap::new();
     if session.is_at_hand(&tables::READY_WAIT) {
         session.each(ready_wait::Table, |row| {
-            let ns = row.get(ready_wait::THROTTLED_NS).unwrap_or(0);
-            if ns > 0 {
+            let ns = row.get(ready_wait::THROTTLED_NS).unwrap_or(Ns::ZERO);
+            if ns > Ns::ZERO {
                 throttled.insert(row.get(ready_wait::THREAD), ns);
             }
         })?;
@@ -158,13 +158,13 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
     let programs = match options.process.as_deref().zip(groups.first()) {
         Some((process, group)) => {
             let throttled = group.keys.iter().filter_map(|key| throttled.get(key)).sum();
-            let (running, ready) = (group.all.running, group.all.ready.saturating_sub(throttled));
+            let (running, ready) = (group.all.running, group.all.ready - throttled);
             vec![Sums { name: plain(process), running, ready, throttled }]
         }
         None => programs(session, &throttled)?,
     };
-    let listed = |of: fn(&Sums) -> i64, format: &dyn Fn(i64) -> String| {
-        let mut all: Vec<&Sums> = programs.iter().filter(|p| of(p) > 0).collect();
+    let listed = |of: fn(&Sums) -> Ns, format: &dyn Fn(Ns) -> String| {
+        let mut all: Vec<&Sums> = programs.iter().filter(|p| of(p) > Ns::ZERO).collect();
         all.sort_by_key(|p| (std::cmp::Reverse(of(p)), &p.name));
         all.iter()
             .take(NAMED)
@@ -180,7 +180,7 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
         });
     }
     let busy = format!("CPUs: {} busy", percent(s.busy_ns, s.cpu_time_ns()));
-    let ran = listed(|p| p.running, &|ns| percent(ns, s.cpu_time_ns()));
+    let ran = listed(|p| p.running, &|ns| percent(ns, Ns(s.cpu_time_ns())));
     let waited = listed(|p| p.ready, &time);
     let ran = if ran.is_empty() { String::new() } else { format!(": {ran}") };
     let least = if s.ready_known { "" } else { ", at least" };
@@ -191,11 +191,11 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
 }
 
 /// The sums of each program: of the processes of one name.
-fn programs(session: &Session, throttled: &HashMap<ThreadKey, i64>) -> Result<Vec<Sums>, EngineError> {
+fn programs(session: &Session, throttled: &HashMap<ThreadKey, Ns>) -> Result<Vec<Sums>, EngineError> {
     let mut processes: HashMap<i64, Sums> = HashMap::new();
     session.each(threads::Table, |row| {
         use threads::{NAME, PID, READY_NS, RUNNING_NS, THREAD, TID};
-        let (tid, name) = (row.get(TID), row.get(NAME));
+        let (tid, name) = (i64::from(row.get(TID).0), row.get(NAME));
         let pid = row.get(PID).unwrap_or(tid);
         if processes.len() >= MAX_PROCESSES && !processes.contains_key(&pid) {
             return;
@@ -205,10 +205,10 @@ fn programs(session: &Session, throttled: &HashMap<ThreadKey, i64>) -> Result<Ve
         if tid == pid {
             name.unwrap_or_default().clone_into(&mut sums.name);
         }
-        sums.running = sums.running.saturating_add(row.get(RUNNING_NS));
-        let throttled = throttled.get(&row.get(THREAD)).copied().unwrap_or(0);
-        sums.ready = sums.ready.saturating_add(row.get(READY_NS).saturating_sub(throttled));
-        sums.throttled = sums.throttled.saturating_add(throttled);
+        sums.running += row.get(RUNNING_NS);
+        let throttled = throttled.get(&row.get(THREAD)).copied().unwrap_or(Ns::ZERO);
+        sums.ready += row.get(READY_NS) - throttled;
+        sums.throttled += throttled;
     })?;
     if processes.len() >= MAX_PROCESSES {
         return Ok(Vec::new());
@@ -220,9 +220,9 @@ fn programs(session: &Session, throttled: &HashMap<ThreadKey, i64>) -> Result<Ve
         }
         let sums =
             programs.entry(process.name.clone()).or_insert_with(|| Sums { name: process.name, ..Sums::default() });
-        sums.running = sums.running.saturating_add(process.running);
-        sums.ready = sums.ready.saturating_add(process.ready);
-        sums.throttled = sums.throttled.saturating_add(process.throttled);
+        sums.running += process.running;
+        sums.ready += process.ready;
+        sums.throttled += process.throttled;
     }
     Ok(programs.into_values().collect())
 }
@@ -282,16 +282,16 @@ fn frames(session: &Session, of: FrameCounts) -> String {
 /// Says how many frames took longer than the requested budget; without one, how long frames took.
 #[must_use]
 pub fn over_budget(of: FrameCounts) -> String {
-    let (frames, longest) = (grouped(of.frames.cast_signed()), ms(of.longest.0));
+    let (frames, longest) = (grouped(of.frames.cast_signed()), ms(of.longest));
     if of.is_budget_set {
         let over = grouped(of.over.cast_signed());
         return format!(
             "{over} of {frames} over the budget of {}{TIE}ms; the longest took {longest}{TIE}ms",
-            ms(of.budget.0)
+            ms(of.budget)
         );
     }
     format!(
         "{frames} frames, median {}{TIE}ms, longest {longest}{TIE}ms (--budget TIME counts the slow ones)",
-        ms(of.median.0)
+        ms(of.median)
     )
 }

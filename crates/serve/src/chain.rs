@@ -26,8 +26,8 @@ pub(crate) const COLUMNS: TableDef = TableDef {
 
 /// The maximum length of a chain.
 const MAX_CHAIN: usize = 8;
-/// The length of the first step of the search backwards, in ns; each further step is [`WIDER`] times longer.
-const FIRST: i64 = 1_000_000;
+/// The length of the first step of the search backwards; each further step is [`WIDER`] times longer.
+const FIRST: Ns = Ns(1_000_000);
 const WIDER: i64 = 16;
 const STEPS: usize = 4;
 /// The time limit; what was found by then is returned.
@@ -38,7 +38,7 @@ pub(crate) fn chain(session: &Session, query: &Chain, cancelled: &dyn Fn() -> bo
     let ends = Instant::now() + BUDGET;
     let stop = || cancelled() || Instant::now() > ends;
     let mut found = Vec::new();
-    let (mut thread, mut at) = (query.thread, query.at.clamp(0, session.summary().span_ns));
+    let (mut thread, mut at) = (query.thread, Ns(query.at.clamp(0, session.summary().span_ns)));
     while found.len() < MAX_CHAIN {
         let wakeup = last_wakeup(session, thread, at, &stop).map_err(QueryError::Failed)?;
         let Some(Wakeup { waker, start, end }) = wakeup else { break };
@@ -54,24 +54,24 @@ pub(crate) fn chain(session: &Session, query: &Chain, cancelled: &dyn Fn() -> bo
 
 struct Wakeup {
     waker: ThreadKey,
-    start: i64,
-    end: i64,
+    start: Ns,
+    end: Ns,
 }
 
 /// Finds the last wakeup of a thread at a time or before.
 fn last_wakeup(
     session: &Session,
     thread: ThreadKey,
-    at: i64,
+    at: Ns,
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Wakeup>, String> {
-    let (mut last, mut back, mut to) = (None, FIRST, at.saturating_add(1));
+    let (mut last, mut back, mut to) = (None, FIRST, at + Ns(1));
     for _ in 0..STEPS {
-        let from = to.saturating_sub(back).max(0);
+        let from = (to - back).max(Ns::ZERO);
         if from >= to {
             break;
         }
-        let span = Span { start: Ns(from), end: Ns(to) };
+        let span = Span { start: from, end: to };
         let mut stopped = false;
         let read = session.rows_within(tables::THREAD_STATE.name, Some(span), &mut |rows| {
             for cells in rows {
@@ -91,7 +91,7 @@ fn last_wakeup(
             return Ok(last.filter(|_| !stopped));
         }
         read.map_err(|e| e.to_string())?;
-        (to, back) = (from, back.saturating_mul(WIDER));
+        (to, back) = (from, back * WIDER);
     }
     Ok(None)
 }

@@ -37,7 +37,7 @@ pub(crate) fn hits(
             && kind.as_ref().is_none_or(is_kind)
     };
     let ends = Instant::now() + BUDGET;
-    let (mut found, mut until, mut stopped) = (Vec::new(), span.start.0, false);
+    let (mut found, mut until, mut stopped) = (Vec::new(), span.start, false);
     let read = session.rows_within(tables::THREAD_STATE.name, Some(span), &mut |rows| {
         let late = Instant::now() > ends;
         for cells in rows {
@@ -52,9 +52,9 @@ pub(crate) fn hits(
                 break;
             }
             // A stretch that began before the range belongs to an earlier answer.
-            let hit = start >= span.start.0
+            let hit = start >= span.start
                 && query.state.as_deref().is_none_or(|state| row.get(STATE) == state)
-                && query.longer.is_none_or(|longer| end - start > longer)
+                && query.longer.is_none_or(|longer| (end - start).0 > longer)
                 && threads.as_ref().is_none_or(|of| of.contains(&row.get(THREAD)))
                 && place(row.get(CPU));
             if hit {
@@ -66,8 +66,8 @@ pub(crate) fn hits(
     });
     if !stopped {
         read.map_err(|e| QueryError::Failed(e.to_string()))?;
-        until = span.end.0;
+        until = span.end;
     }
-    answer::rows_with_metadata(&tables::THREAD_STATE, &found, &[("until_ns", until.to_string())])
+    answer::rows_with_metadata(&tables::THREAD_STATE, &found, &[("until_ns", until.0.to_string())])
         .map_err(|e| QueryError::Failed(e.to_string()))
 }

@@ -87,15 +87,15 @@ impl Tracks {
                     number
                 }
             };
-            let (tid, pid) = (row.get(TID) as i32, row.get(PID).map(|pid| pid as i32));
+            let (tid, pid) = (row.get(TID).0, row.get(PID).map(|pid| pid as i32));
             threads.push(Thread {
                 key: row.get(THREAD),
                 tid,
                 pid,
                 name: number,
-                running_ns: row.get(RUNNING_NS),
-                ready_ns: ready_known.then(|| row.get(READY_NS)),
-                begin_ns: row.get(BEGIN_NS),
+                running_ns: row.get(RUNNING_NS).0,
+                ready_ns: ready_known.then(|| row.get(READY_NS).0),
+                begin_ns: row.get(BEGIN_NS).0,
                 // A kernel thread is a process of its own.
                 is_kernel: pid.is_none_or(|pid| pid == tid) && model::is_kernel_thread(&names[number as usize]),
                 efficient_ns: None,
@@ -133,7 +133,7 @@ impl Tracks {
             use tables::thread_by_core_type::{CORE_TYPE, RUNNING_NS, THREAD};
             let at = self.by_key.get(&row.get(THREAD)).filter(|_| is_slow(row.get(CORE_TYPE)));
             if let Some(sum) = at.and_then(|at| self.threads.get_mut(*at as usize)?.efficient_ns.as_mut()) {
-                *sum = sum.saturating_add(row.get(RUNNING_NS));
+                *sum = sum.saturating_add(row.get(RUNNING_NS).0);
             }
         })
     }

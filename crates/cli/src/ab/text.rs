@@ -2,6 +2,7 @@
 
 use super::binding::binding;
 use compare::ab::{Decision, Ended, MIN_PAIRS, Manifest, MeasuredRun, Side, SideOf, Status, Stop};
+use model::Ns;
 use model::words::{self, percent_of, time, untied};
 use std::fmt::Write;
 use std::path::Path;
@@ -13,7 +14,7 @@ const SHORT_NS: i64 = 20_000_000;
 const COMMAND_CHARS: usize = 60;
 
 fn seconds(ns: Option<i64>) -> String {
-    ns.map_or_else(|| "unknown time".to_owned(), |ns| untied(&time(ns)))
+    ns.map_or_else(|| "unknown time".to_owned(), |ns| untied(&time(Ns(ns))))
 }
 
 fn share(of: f64) -> String {

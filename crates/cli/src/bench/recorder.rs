@@ -140,13 +140,14 @@ impl bench::Recorder for Recorder {
 /// Reads where each thread ran. The times of a recording of this machine are those of `CLOCK_MONOTONIC`, less the origin.
 fn runs(path: &std::path::Path) -> Result<Runs, String> {
     let session = Session::open(path, PassOptions::default()).map_err(|why| why.to_string())?;
-    let origin = session.origin().0;
+    let origin = session.origin();
     let mut runs = Runs::default();
     let read = session.each(Table, |row| {
         let (Some(cpu), "running") = (row.get(CPU), row.get(STATE)) else { return };
-        let (Ok(tid), Ok(cpu)) = (i32::try_from(row.get(TID)), u32::try_from(cpu)) else { return };
-        let run = Run { start_ns: row.get(START_NS) + origin, end_ns: row.get(END_NS) + origin, cpu: CpuId(cpu) };
-        runs.0.entry(tid).or_default().push(run);
+        let Ok(cpu) = u32::try_from(cpu) else { return };
+        let [start, end] = row.all([START_NS, END_NS]).map(|at| at + origin);
+        let run = Run { start_ns: start.0, end_ns: end.0, cpu: CpuId(cpu) };
+        runs.0.entry(row.get(TID).0).or_default().push(run);
     });
     read.map_err(|why| why.to_string())?;
     Ok(runs)

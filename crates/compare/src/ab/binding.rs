@@ -3,8 +3,8 @@
 use super::measured::{Own, own_processes, read_threads};
 use super::{Manifest, Side};
 use engine::{EngineError, Session};
-use model::CpuId;
 use model::tables::thread_by_cpu;
+use model::{CpuId, Ns};
 use stats::{Effect, Scale};
 
 /// A command that ran a larger share of its time on CPUs to which it was not bound was not bound in effect: one percent, less than a difference
@@ -21,7 +21,7 @@ pub fn elsewhere_share(session: &Session, cpus: &[CpuId]) -> Result<Option<f64>,
     let Some(focus) = facts.focus.map(i64::from) else { return Ok(None) };
     let threads = read_threads(session)?;
     let own = own_processes(session, &threads, focus, facts.recorder.map(i64::from), Own::Started)?;
-    let (mut all, mut elsewhere) = (0i64, 0i64);
+    let (mut all, mut elsewhere) = (Ns::ZERO, Ns::ZERO);
     session.each(thread_by_cpu::Table, |row| {
         let thread = threads.get(&row.get(thread_by_cpu::THREAD)).filter(|thread| !thread.is_kernel);
         if !thread.and_then(|thread| thread.pid).is_some_and(|pid| own.contains(&pid)) {
@@ -29,10 +29,10 @@ pub fn elsewhere_share(session: &Session, cpus: &[CpuId]) -> Result<Option<f64>,
         }
         let (cpu, ns) = (row.get(thread_by_cpu::CPU), row.get(thread_by_cpu::RUNNING_NS));
         let is_inside = u32::try_from(cpu).is_ok_and(|cpu| cpus.binary_search(&CpuId(cpu)).is_ok());
-        all = all.saturating_add(ns);
-        elsewhere = elsewhere.saturating_add(if is_inside { 0 } else { ns });
+        all += ns;
+        elsewhere += if is_inside { Ns::ZERO } else { ns };
     })?;
-    Ok((all > 0).then(|| elsewhere as f64 / all as f64))
+    Ok((all > Ns::ZERO).then(|| elsewhere.as_f64() / all.as_f64()))
 }
 
 /// What binding did to the time to the end.

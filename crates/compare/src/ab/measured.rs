@@ -2,8 +2,8 @@
 
 use super::Disturbance;
 use engine::{EngineError, Session};
-use model::ThreadKey;
 use model::tables::{threads, wakers};
+use model::{Ns, ThreadKey};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Two processes that woke each other's threads this often work together, as a client and its server do.
@@ -73,12 +73,12 @@ pub(super) fn read_threads(session: &Session) -> Result<FxHashMap<ThreadKey, Thr
     session.each(threads::Table, |row| {
         let name = row.get(threads::NAME).unwrap_or_default();
         let thread = Thread {
-            tid: row.get(threads::TID),
+            tid: row.get(threads::TID).0.into(),
             pid: row.get(threads::PID),
             name: model::words::plain(name),
-            running_ns: row.get(threads::RUNNING_NS),
-            exited_ns: row.get(threads::EXITED_NS),
-            is_new: row.get(threads::BEGIN_NS) > 0,
+            running_ns: row.get(threads::RUNNING_NS).0,
+            exited_ns: row.get(threads::EXITED_NS).0,
+            is_new: row.get(threads::BEGIN_NS) > Ns::ZERO,
             is_kernel: model::is_kernel_thread(name),
         };
         all.insert(row.get(threads::THREAD), thread);

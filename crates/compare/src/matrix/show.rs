@@ -194,12 +194,12 @@ impl Matrix {
             let mean = |part: &Part| part.of[at].map_or(0.0, |of| of.mean.max(0.0));
             let sum: f64 = plot.parts.iter().map(mean).sum();
             let is_known = plot.parts.iter().any(|part| part.of[at].is_some());
-            Bar {
-                label: clean(&side.name),
-                value: if is_known { format!("{}{}", (plot.number)(sum), plot.unit) } else { "unknown".to_owned() },
-                parts: plot.parts.iter().map(|part| (mean(part) * scale) as i64).collect(),
-                whole: PARTS as i64,
-            }
+            Bar::new(
+                clean(&side.name),
+                if is_known { format!("{}{}", (plot.number)(sum), plot.unit) } else { "unknown".to_owned() },
+                plot.parts.iter().map(|part| (mean(part) * scale) as i64),
+                PARTS as i64,
+            )
         };
         Bars {
             title: plot.heading.to_owned(),

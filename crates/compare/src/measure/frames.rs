@@ -126,16 +126,16 @@ struct Chain {
 impl Chain {
     fn push(&mut self, row: Row<'_, frames::Table>) {
         self.frames += 1;
-        if let Some(ns) = row.get(frames::FRAME_NS).filter(|ns| *ns > 0) {
+        if let Some(ns) = row.get(frames::FRAME_NS).filter(|ns| *ns > Ns::ZERO) {
             let start = row.get(frames::START_NS);
-            self.spans.push(Span::new(Ns(start), Ns(start.saturating_add(ns))));
-            self.ns.push(ns as f64);
+            self.spans.push(Span::new(start, start + ns));
+            self.ns.push(ns.as_f64());
         }
         self.known_displayed += u64::from(row.get(frames::DISPLAYED).is_some());
         self.dropped += u64::from(row.get(frames::DISPLAYED) == Some(false));
         self.gpu_bound += u64::from(row.get(frames::BOUND) == "gpu");
         self.cpu_bound += u64::from(row.get(frames::BOUND) == "cpu");
-        self.gpu_busy.extend(row.get(frames::GPU_BUSY_NS).map(|ns| ns as f64));
+        self.gpu_busy.extend(row.get(frames::GPU_BUSY_NS).map(Ns::as_f64));
     }
 
     fn values(&self) -> BTreeMap<String, f64> {

@@ -62,8 +62,8 @@ fn cause(row: &Row<'_, critical_path::Table>) -> Cause {
 
 /// A row of the path: its span and part.
 struct PathRow {
-    start: i64,
-    end: i64,
+    start: Ns,
+    end: Ns,
     thread: ThreadKey,
     cause: Cause,
     khz: i64,
@@ -86,17 +86,17 @@ fn each_row(session: &Session, windows: &[PathWindow], mut each: impl FnMut(Path
 pub(super) fn to_end(
     session: &Session,
     main: ThreadKey,
-    exit: i64,
+    exit: Ns,
     is_own: impl Fn(ThreadKey) -> bool,
-) -> Result<Option<(i64, Parts)>, EngineError> {
-    let window = PathWindow { span: Span::new(Ns::ZERO, Ns(exit)), thread: main };
+) -> Result<Option<(Ns, Parts)>, EngineError> {
+    let window = PathWindow { span: Span::new(Ns::ZERO, exit), thread: main };
     let (mut parts, mut begin) = (Parts::default(), None);
     each_row(session, &[window], |row| {
         // The recorder starts the program: what was before its first thread was ready is not the program's time.
         let begins = is_own(row.thread) && !matches!(row.cause, Cause::Blocked(_) | Cause::Unknown);
         if begin.is_some() || begins {
             begin.get_or_insert(row.start);
-            let ns = row.end - row.start;
+            let ns = (row.end - row.start).0;
             parts.add(row.thread, row.cause, ns, i128::from(row.khz) * i128::from(ns));
         }
     })?;
@@ -107,7 +107,7 @@ pub(super) fn to_end(
 pub(super) fn of_windows(session: &Session, windows: &[PathWindow]) -> Result<Parts, EngineError> {
     let mut parts = Parts::default();
     each_row(session, windows, |row| {
-        let ns = row.end - row.start;
+        let ns = (row.end - row.start).0;
         parts.add(row.thread, row.cause, ns, i128::from(row.khz) * i128::from(ns));
     })?;
     Ok(parts)

@@ -8,7 +8,7 @@ use model::tables::{
     cpus, energy, idle_residency, idle_wakeups, migrations, ran_instead, smt_threads, thread_by_core_type,
     thread_by_frequency, threads,
 };
-use model::{TableType, ThreadKey};
+use model::{Amount, Ns, TableType, ThreadKey, Tid};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ fn objective(
     if let Some((main, exit)) = end_of_command(session)?
         && let Some((elapsed, parts)) = path::to_end(session, main, exit, |thread| is_own(&run.threads, thread))?
     {
-        run.values.insert("elapsed".to_owned(), elapsed as f64);
+        run.values.insert("elapsed".to_owned(), elapsed.as_f64());
         if matches!(choice, Choice::End(_)) {
             run.objective = "elapsed".to_owned();
             run.path_parts = parts.finish(&run.threads);
@@ -134,12 +134,12 @@ fn windows(of: &Series) -> Vec<PathWindow> {
 }
 
 /// The main thread of the recorded command, and when it exited; `None` if it did not.
-fn end_of_command(session: &Session) -> Result<Option<(ThreadKey, i64)>, EngineError> {
-    let Some(focus) = session.facts().focus.map(i64::from) else { return Ok(None) };
-    let (mut found, span) = (None, session.summary().span_ns);
+fn end_of_command(session: &Session) -> Result<Option<(ThreadKey, Ns)>, EngineError> {
+    let Some(focus) = session.facts().focus.map(Tid) else { return Ok(None) };
+    let (mut found, span) = (None, Ns(session.summary().span_ns));
     session.each(threads::Table, |row| {
         let exited = row.get(threads::EXITED_NS);
-        if row.get(threads::TID) == focus && exited > 0 {
+        if row.get(threads::TID) == focus && exited > Ns::ZERO {
             found = Some((row.get(threads::THREAD), span - exited));
         }
     })?;
@@ -152,9 +152,9 @@ fn add_thread_values(
     facts: &mut [ThreadFacts],
     places: &FxHashMap<ThreadKey, usize>,
 ) -> Result<(), EngineError> {
-    fn add(facts: &mut [ThreadFacts], at: Option<&usize>, id: &'static str, value: i64) {
-        if let (Some(at), true) = (at, value != 0) {
-            *facts[*at].values.entry(id).or_default() += value as f64;
+    fn add(facts: &mut [ThreadFacts], at: Option<&usize>, id: &'static str, value: impl Amount) {
+        if let (Some(at), true) = (at, value.number() != 0) {
+            *facts[*at].values.entry(id).or_default() += value.number() as f64;
         }
     }
     let process: Vec<Option<i64>> = facts.iter().map(|t| t.pid).collect();
@@ -208,8 +208,8 @@ fn add_thread_values(
         if let Some(khz) = row.get(thread_by_frequency::KHZ) {
             let ns = row.get(thread_by_frequency::RUNNING_NS);
             add(facts, at, "frequency_known_ns", ns);
-            if let (Some(at), true) = (at, ns > 0) {
-                *facts[*at].values.entry("frequency_khz_ns").or_default() += khz as f64 * ns as f64;
+            if let (Some(at), true) = (at, ns > Ns::ZERO) {
+                *facts[*at].values.entry("frequency_khz_ns").or_default() += khz as f64 * ns.as_f64();
             }
         }
     })
@@ -217,16 +217,16 @@ fn add_thread_values(
 
 /// Adds the values of the whole program and of the machine.
 fn program_values(session: &Session, run: &mut Run) -> Result<(), EngineError> {
-    let (mut busy, mut idle) = (0_i64, 0_i64);
+    let (mut busy, mut idle) = (Ns::ZERO, Ns::ZERO);
     session.each(cpus::Table, |row| {
-        busy = busy.saturating_add(row.get(cpus::BUSY_NS));
-        idle = idle.saturating_add(row.get(cpus::IDLE_NS));
+        busy += row.get(cpus::BUSY_NS);
+        idle += row.get(cpus::IDLE_NS);
     })?;
     let other: f64 =
         run.threads.iter().filter(|t| !t.is_own && !t.is_kernel).filter_map(|t| t.values.get("running_ns")).sum();
-    if busy + idle > 0 {
-        let all = (busy + idle) as f64;
-        run.values.insert("cpu_busy_share".to_owned(), busy as f64 / all);
+    if busy + idle > Ns::ZERO {
+        let all = (busy + idle).as_f64();
+        run.values.insert("cpu_busy_share".to_owned(), busy.as_f64() / all);
         run.values.insert("other_programs_share".to_owned(), other / all);
     }
     let steal =
@@ -264,7 +264,7 @@ fn idleness_and_energy(session: &Session, run: &mut Run) -> Result<(), EngineErr
             (Some(number), None) => format!("state {number}"),
             (Some(_), Some(name)) => name.to_owned(),
         };
-        *run.idle_states.entry(name).or_default() += row.get(idle_residency::RESIDENCY_NS) as f64;
+        *run.idle_states.entry(name).or_default() += row.get(idle_residency::RESIDENCY_NS).as_f64();
     })?;
     let idle: f64 = run.idle_states.values().sum();
     if idle > 0.0 {
@@ -292,7 +292,7 @@ fn total(of: &str) -> Option<f64> {
 fn findings(session: &Session, run: &mut Run, target: Option<Target>) -> Result<(), EngineError> {
     let diagnosis = diagnose::diagnose(session, &diagnose::Options { target, ..diagnose::Options::default() })?;
     for finding in &diagnosis.findings {
-        *run.values.entry(format!("finding:{}", finding.rule)).or_default() += finding.recoverable_ns as f64;
+        *run.values.entry(format!("finding:{}", finding.rule)).or_default() += finding.recoverable_ns.as_f64();
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ fn add_mark(all: &mut ByName, row: &Row<'_, mark_stretches::Table>) {
     let [start, end] = row.all([mark_stretches::START_NS, mark_stretches::END_NS]);
     if let (Some(name), true) = (row.get(mark_stretches::NAME), row.get(mark_stretches::ENDED)) {
         let entry = all.entry((format!("mark:{}", mark_kind(name)), None)).or_default();
-        push(entry, start, end, (end - start) as f64, row.get(mark_stretches::THREAD));
+        push(entry, start, end, (end - start).as_f64(), row.get(mark_stretches::THREAD));
     }
 }
 
@@ -53,7 +53,7 @@ fn add_period<'a>(all: &mut ByName, row: &Row<'_, periods::Table>, name_of: &imp
     let (thread, start, response) = row.all((periods::THREAD, periods::START_NS, periods::RESPONSE_NS));
     if let Some(name) = name_of(thread) {
         let entry = all.entry((format!("period:{name}"), Some(thread))).or_default();
-        push(entry, start, start.saturating_add(response.max(0)), response as f64, Some(thread));
+        push(entry, start, start + response.max(Ns::ZERO), response.as_f64(), Some(thread));
     }
 }
 
@@ -63,12 +63,12 @@ fn add_request<'a>(all: &mut ByName, row: &Row<'_, requests::Table>, name_of: &i
     if let Some(name) = name_of(thread) {
         // Of a pool of threads that answer, all requests are of one kind.
         let entry = all.entry((format!("request:{}", model::pool_name(name)), None)).or_default();
-        push(entry, start, end, response as f64, Some(thread));
+        push(entry, start, end, response.as_f64(), Some(thread));
     }
 }
 
-fn push(series: &mut Series, start: i64, end: i64, ns: f64, thread: Option<ThreadKey>) {
-    series.spans.push(Span { start: Ns(start), end: Ns(end.max(start)) });
+fn push(series: &mut Series, start: Ns, end: Ns, ns: f64, thread: Option<ThreadKey>) {
+    series.spans.push(Span { start, end: end.max(start) });
     series.ns.push(ns);
     series.threads.push(thread);
 }

@@ -3,8 +3,8 @@
 use crate::ThreadFacts;
 use diagnose::Program;
 use engine::{EngineError, Session};
-use model::ThreadKey;
 use model::tables::{ready_wait, threads, waits, wakers};
+use model::{Ns, ThreadKey};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -26,8 +26,9 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
         if thread == ThreadKey::IDLE {
             return;
         }
-        let (tid, pid, name) = (row.get(threads::TID), row.get(threads::PID), names.get(thread).unwrap_or_default());
-        let counted = [
+        let (tid, pid, name) =
+            (i64::from(row.get(threads::TID).0), row.get(threads::PID), names.get(thread).unwrap_or_default());
+        let timed = [
             ("running_ns", Some(row.get(threads::RUNNING_NS))),
             // Without wakeups, both would be bounds.
             ("ready_ns", ready_known.then(|| row.get(threads::READY_NS))),
@@ -36,10 +37,13 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
             ("exited_ns", Some(row.get(threads::EXITED_NS))),
             ("exec_ns", row.get(threads::EXEC_NS)),
             ("exec_of_ns", row.get(threads::EXEC_OF_NS)),
-            ("voluntary", Some(row.get(threads::VOLUNTARY))),
-            ("involuntary", Some(row.get(threads::INVOLUNTARY))),
-            ("migrations", Some(row.get(threads::MIGRATIONS))),
         ];
+        let switched = [
+            ("voluntary", row.get(threads::VOLUNTARY)),
+            ("involuntary", row.get(threads::INVOLUNTARY)),
+            ("migrations", row.get(threads::MIGRATIONS)),
+        ];
+        let times = timed.into_iter().filter_map(|(id, ns)| Some((id, ns?.as_f64())));
         facts.push(ThreadFacts {
             thread,
             tid,
@@ -50,9 +54,9 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
             is_focus: program.is_focus(thread),
             // A kernel thread is a process of its own.
             is_kernel: pid.is_none_or(|pid| pid == tid) && model::is_kernel_thread(name),
-            begin_ns: row.get(threads::BEGIN_NS),
-            exited: row.get(threads::EXITED_NS) > 0,
-            values: counted.into_iter().filter_map(|(id, value)| Some((id, value? as f64))).collect(),
+            begin_ns: row.get(threads::BEGIN_NS).0,
+            exited: row.get(threads::EXITED_NS) > Ns::ZERO,
+            values: times.chain(switched.map(|(id, count)| (id, count as f64))).collect(),
             wakers: Vec::new(),
             waits: Vec::new(),
         });
@@ -66,17 +70,17 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
         of.wakers.push((waker, wakings));
         *of.values.entry("wakings").or_default() += wakings as f64;
     })?;
-    let mut by_cause = BTreeMap::<(usize, String), i64>::new();
+    let mut by_cause = BTreeMap::<(usize, String), Ns>::new();
     session.each(waits::Table, |row| {
         let Some(at) = at.get(&row.get(waits::THREAD)) else { return };
         let (reason, letter) = (row.get(waits::REASON.or_empty()), row.get(waits::STATE_LETTER.or_empty()));
         let cause = if reason.is_empty() { letter } else { reason };
         let sum = by_cause.entry((*at, cause.to_owned())).or_default();
-        *sum = sum.saturating_add(row.get(waits::BLOCKED_NS));
+        *sum += row.get(waits::BLOCKED_NS);
     })?;
     for ((at, cause), ns) in by_cause {
         if let Some(of) = facts.get_mut(at) {
-            of.waits.push((cause, ns));
+            of.waits.push((cause, ns.0));
         }
     }
     session.each(ready_wait::Table, |row| {

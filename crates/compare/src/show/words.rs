@@ -1,6 +1,7 @@
 //! Numbers and changes in words.
 
 use crate::outcome::{Better, Metric, Outcome, Unit, Verdict};
+use model::Ns;
 use model::words::{self, TIE, grouped, noun, time};
 use stats::{Effect, Method, Scale};
 
@@ -32,7 +33,7 @@ pub fn value(unit: Unit, of: f64) -> String {
     let sign = if of < 0.0 { "-" } else { "" };
     let size = of.abs();
     match unit {
-        Unit::Ns => format!("{sign}{}", time(size.round() as i64)),
+        Unit::Ns => format!("{sign}{}", time(Ns::nearest(size))),
         Unit::Count | Unit::Other => format!("{sign}{}", number(size)),
         Unit::Ratio => format!("{sign}{:.1}{TIE}%", size * 100.0),
         Unit::Khz if size >= 1e6 => format!("{sign}{:.2}{TIE}GHz", size / 1e6),

@@ -4,6 +4,7 @@ use super::Own;
 use super::speed::{Factors, Split};
 use crate::Piece;
 use crate::show::words::FACTOR;
+use model::Ns;
 use model::words::{TIE, time};
 
 /// A piece that explains at least this share of the change is named in one line.
@@ -98,5 +99,5 @@ pub(super) fn line(pieces: &[Piece], [a, b]: [f64; 2], frequencies: Option<[Fact
 /// A time with its sign.
 pub(crate) fn signed(ns: f64) -> String {
     let sign = if ns < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", time(ns.abs().round() as i64))
+    format!("{sign}{}", time(Ns::nearest(ns.abs())))
 }

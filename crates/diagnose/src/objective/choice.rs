@@ -7,7 +7,7 @@ use crate::context::RuleContext;
 use crate::program::Program;
 use engine::EngineError;
 use model::tables::{self, threads};
-use model::{TableDef, ThreadKey};
+use model::{Ns, TableDef, ThreadKey, Tid};
 
 /// The tables that are read to choose an objective, and to tell which processes belong to the recorded program.
 pub(crate) const TABLES: [&TableDef; 12] = [
@@ -99,11 +99,12 @@ impl ObjectivePath {
 
 /// The name of the recorded command, and whether all of the recording is analysed and its main thread ended in it.
 fn command(ctx: &RuleContext<'_>) -> Result<Option<(String, bool)>, EngineError> {
-    let Some(focus) = ctx.facts().focus.map(i64::from) else { return Ok(None) };
+    let Some(focus) = ctx.facts().focus.map(Tid) else { return Ok(None) };
     let mut found = None;
     ctx.each_row(threads::Table, |row| {
         if row.get(threads::TID) == focus {
-            found = Some((ctx.name(row.get(threads::THREAD)), row.get(threads::EXITED_NS) > 0 && !ctx.is_part()));
+            found =
+                Some((ctx.name(row.get(threads::THREAD)), row.get(threads::EXITED_NS) > Ns::ZERO && !ctx.is_part()));
         }
     })?;
     Ok(found)

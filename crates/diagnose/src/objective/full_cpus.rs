@@ -12,6 +12,7 @@ use crate::context::RuleContext;
 use crate::finding::Finding;
 use crate::program::Program;
 use engine::EngineError;
+use model::Ns;
 use model::words::{ms, plural};
 
 /// The CPUs are full if the program leaves less than this part of their time.
@@ -21,9 +22,9 @@ const MAX_IDLE: f64 = 0.1;
 pub(crate) struct FullCpus {
     cpus: i64,
     /// The time in which all CPUs together can do the work, ns.
-    work: i64,
+    work: Ns,
     /// The rest of the analysed time, ns.
-    rest: i64,
+    rest: Ns,
 }
 
 impl FullCpus {
@@ -32,11 +33,11 @@ impl FullCpus {
     /// # Errors
     /// The trace cannot be read.
     pub(crate) fn new(ctx: &RuleContext<'_>, program: &Program) -> Result<Option<Self>, EngineError> {
-        let (cpus, span) = (ctx.cpus()?.max(1), ctx.span().len().0);
+        let (cpus, span) = (ctx.cpus()?.max(1), ctx.span().len());
         let running = ctx.running_ns(|thread| program.is_own(thread) && !ctx.is_kernel_thread(thread))?;
         let work = running / cpus;
-        let rest = (span - work).max(0);
-        Ok((cpus > 1 && (rest as f64) < MAX_IDLE * span as f64).then_some(Self { cpus, work, rest }))
+        let rest = (span - work).max(Ns::ZERO);
+        Ok((cpus > 1 && rest.as_f64() < MAX_IDLE * span.as_f64()).then_some(Self { cpus, work, rest }))
     }
 
     /// Limits what a finding saves whose fix only shares out the work better. Returns whether that is less than estimated.
@@ -56,17 +57,17 @@ impl FullCpus {
 }
 
 /// The best estimate and the range of a saving of at most `rest`, of which it may be half.
-fn limited(best: i64, [low, high]: [i64; 2], rest: i64) -> (i64, [i64; 2]) {
+fn limited(best: Ns, [low, high]: [Ns; 2], rest: Ns) -> (Ns, [Ns; 2]) {
     (best.min(rest), [low.min(rest / 2), high.min(rest)])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::limited;
+    use super::{Ns, limited};
 
     #[test]
     fn a_saving_is_at_most_what_the_work_leaves() {
-        assert_eq!(limited(60, [30, 90], 50), (50, [25, 50]));
-        assert_eq!(limited(60, [20, 90], 70), (60, [20, 70]));
+        assert_eq!(limited(Ns(60), [Ns(30), Ns(90)], Ns(50)), (Ns(50), [Ns(25), Ns(50)]));
+        assert_eq!(limited(Ns(60), [Ns(20), Ns(90)], Ns(70)), (Ns(60), [Ns(20), Ns(70)]));
     }
 }

@@ -49,10 +49,10 @@ pub(super) fn of_frames(ctx: &RuleContext<'_>) -> Result<Option<String>, EngineE
 fn each_frame(
     ctx: &RuleContext<'_>,
     name: &str,
-    due: &BTreeMap<ThreadKey, Vec<i64>>,
+    due: &BTreeMap<ThreadKey, Vec<Ns>>,
     mut each: impl FnMut(PathWindow),
 ) -> Result<(), EngineError> {
-    let mut ended = BTreeMap::<ThreadKey, i64>::new();
+    let mut ended = BTreeMap::<ThreadKey, Ns>::new();
     ctx.each_row(mark_stretches::Table, |row| {
         let [start, end] = row.all([mark_stretches::START_NS, mark_stretches::END_NS]);
         if let (Some(thread), Some(of), true) =
@@ -63,14 +63,14 @@ fn each_frame(
             let due = due.get(&thread).and_then(|all| all[..all.partition_point(|due| *due <= start)].last());
             let before = ended.insert(thread, end);
             let start = due.copied().filter(|due| before.is_none_or(|before| before <= *due)).unwrap_or(start);
-            each(PathWindow { span: Span::new(Ns(start), Ns(end)), thread });
+            each(PathWindow { span: Span::new(start, end), thread });
         }
     })
 }
 
 /// When each periodic thread was due.
-fn due(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Vec<i64>>, EngineError> {
-    let mut due = BTreeMap::<ThreadKey, Vec<i64>>::new();
+fn due(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Vec<Ns>>, EngineError> {
+    let mut due = BTreeMap::<ThreadKey, Vec<Ns>>::new();
     if ctx.summary().ready_known {
         ctx.each_row(periods::Table, |row| {
             due.entry(row.get(periods::THREAD)).or_default().push(row.get(periods::START_NS))
@@ -89,10 +89,10 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
     each_frame(ctx, name, &due, |frame| {
         add(&mut threads, frame.thread, 1);
         if lengths.len() < MAX_ESTIMATED {
-            lengths.push(frame.span.len().0);
+            lengths.push(frame.span.len());
             if let Some(before) = last.insert(frame.thread, frame.span) {
-                distances.push(frame.span.start.0 - before.start.0);
-                pauses.push(frame.span.start.0 - before.end.0);
+                distances.push(frame.span.start - before.start);
+                pauses.push(frame.span.start - before.end);
             }
         }
     })?;
@@ -101,27 +101,28 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
             "--objective marks:{name}: no thread completed a mark of this name (`corewise table TRACE marks` lists all marks)"
         )));
     }
-    let between: i64 = distances.iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+    let between: Ns = distances.iter().sum();
     let is_steady = variation(&distances) <= variation(&pauses);
     let distance = median(distances);
     let (frames, tight) = (lengths.len(), lengths.iter().filter(|length| **length >= distance - distance / 10).count());
     let length = median(lengths);
-    let may_wait = (length as f64) < MAX_OF_DISTANCE * distance as f64;
-    let paced =
-        may_wait && is_steady && waits_for_others(ctx, &threads)? as f64 >= (1.0 - MAX_OF_DISTANCE) * between as f64;
+    let may_wait = length.as_f64() < MAX_OF_DISTANCE * distance.as_f64();
+    let paced = may_wait
+        && is_steady
+        && waits_for_others(ctx, &threads)?.as_f64() >= (1.0 - MAX_OF_DISTANCE) * between.as_f64();
     // Where many use up their time, each delay makes one late, or the next one.
     let has_slack = tight < MIN_TIGHT_COUNT || (tight as f64) < MIN_TIGHT * frames as f64;
     let deadline = Some(distance).filter(|_| paced && has_slack);
-    let (mut late, mut ended) = (LateWindows::default(), BTreeMap::<ThreadKey, i64>::new());
+    let (mut late, mut ended) = (LateWindows::default(), BTreeMap::<ThreadKey, Ns>::new());
     each_frame(ctx, name, &due, |frame| {
-        let before = ended.insert(frame.thread, frame.span.end.0);
+        let before = ended.insert(frame.thread, frame.span.end);
         match deadline {
-            Some(deadline) => late.push(frame, frame.span.len().0 - deadline),
-            None if paced => late.push(frame, frame.span.len().0),
+            Some(deadline) => late.push(frame, frame.span.len() - deadline),
+            None if paced => late.push(frame, frame.span.len()),
             None => {
-                let start = before.map_or(frame.span.start, Ns).min(frame.span.start);
+                let start = before.unwrap_or(frame.span.start).min(frame.span.start);
                 let span = Span::new(start, frame.span.end);
-                late.push(PathWindow { span, ..frame }, span.len().0);
+                late.push(PathWindow { span, ..frame }, span.len());
             }
         }
     })?;
@@ -136,27 +137,27 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
 }
 
 /// For how long these threads waited for a timer, a device or a thread of another process.
-fn waits_for_others(ctx: &RuleContext<'_>, threads: &BTreeMap<ThreadKey, i64>) -> Result<i64, EngineError> {
-    let (processes, mut waited) = (Processes::new(ctx)?, 0_i64);
+fn waits_for_others(ctx: &RuleContext<'_>, threads: &BTreeMap<ThreadKey, i64>) -> Result<Ns, EngineError> {
+    let (processes, mut waited) = (Processes::new(ctx)?, Ns::ZERO);
     ctx.each_row(waits::Table, |row| {
         let thread = row.get(waits::THREAD);
         let by_own =
             row.get(waits::WAKER).is_some_and(|waker| waker > ThreadKey::IDLE && processes.are_one(waker, thread));
         if threads.contains_key(&thread) && !by_own {
-            waited = waited.saturating_add(row.get(waits::BLOCKED_NS));
+            waited += row.get(waits::BLOCKED_NS);
         }
     })?;
     Ok(waited)
 }
 
 /// The median distance from the median.
-fn variation(of: &[i64]) -> i64 {
+fn variation(of: &[Ns]) -> Ns {
     let middle = median(of.to_vec());
-    median(of.iter().map(|value| (value - middle).abs()).collect())
+    median(of.iter().map(|value| Ns((*value - middle).0.abs())).collect())
 }
 
 /// The median; 0 of nothing.
-fn median(mut of: Vec<i64>) -> i64 {
+fn median(mut of: Vec<Ns>) -> Ns {
     of.sort_unstable();
-    of.get(of.len() / 2).copied().unwrap_or(0)
+    of.get(of.len() / 2).copied().unwrap_or(Ns::ZERO)
 }

@@ -18,8 +18,8 @@ pub(crate) use choice::TABLES;
 pub(crate) use full_cpus::FullCpus;
 pub(crate) use path::ObjectivePath;
 
-use model::ThreadKey;
 use model::words::{ms, plural, time};
+use model::{Ns, ThreadKey, Tid};
 use serde::Serialize;
 use std::str::FromStr;
 
@@ -78,17 +78,17 @@ pub struct Objective {
     /// The key of the thread; of marks, the one that has most of them.
     pub thread: Option<ThreadKey>,
     /// The TID of the thread.
-    pub tid: Option<i64>,
+    pub tid: Option<Tid>,
     /// The number of periods or frames.
     pub count: i64,
     /// The number of those that ended late.
     pub late: i64,
     /// By how much these were late in all, ns.
-    pub late_ns: i64,
+    pub late_ns: Ns,
     /// Whether `late_ns` contains the time between the marks.
     pub has_pauses: bool,
     /// The time from the begin of a period or frame within which its work is not late, ns; `None` if all of its time counts.
-    pub deadline_ns: Option<i64>,
+    pub deadline_ns: Option<Ns>,
     /// The number of periods that left less than a tenth of themselves, if that is why all of their time counts.
     pub tight: i64,
     /// Whether the user set it.
@@ -107,7 +107,7 @@ impl Objective {
             tid: None,
             count: 0,
             late: 0,
-            late_ns: 0,
+            late_ns: Ns::ZERO,
             has_pauses: false,
             deadline_ns: None,
             tight: 0,

@@ -5,8 +5,8 @@ use crate::context::RuleContext;
 use crate::finding::{Finding, Subject};
 use crate::rules::COUNTS_LATENESS;
 use engine::{EngineError, PathSums, PathWindow};
-use model::ThreadKey;
 use model::tables::critical_by_thread;
+use model::{Ns, Span, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of late periods or frames whose paths are followed: the latest.
@@ -15,20 +15,20 @@ const MAX_WINDOWS: usize = 4096;
 /// The late periods or frames: the ones that are latest, if there are too many.
 #[derive(Default)]
 pub(super) struct LateWindows {
-    latest: BTreeSet<(i64, i64, i64, ThreadKey)>,
+    latest: BTreeSet<(Ns, Ns, Ns, ThreadKey)>,
     pub(super) count: i64,
     pub(super) late: i64,
-    pub(super) late_ns: i64,
+    pub(super) late_ns: Ns,
 }
 
 impl LateWindows {
     /// Adds a period or frame and by how much it was late.
-    pub(super) fn push(&mut self, window: PathWindow, late_ns: i64) {
+    pub(super) fn push(&mut self, window: PathWindow, late_ns: Ns) {
         self.count += 1;
-        if late_ns > 0 {
+        if late_ns > Ns::ZERO {
             self.late += 1;
-            self.late_ns = self.late_ns.saturating_add(late_ns);
-            self.latest.insert((late_ns, window.span.start.0, window.span.end.0, window.thread));
+            self.late_ns += late_ns;
+            self.latest.insert((late_ns, window.span.start, window.span.end, window.thread));
             if self.latest.len() > MAX_WINDOWS {
                 self.latest.pop_first();
             }
@@ -36,9 +36,9 @@ impl LateWindows {
     }
 
     /// The windows in order of time, and by how much each was late.
-    fn finish(self) -> Vec<(PathWindow, i64)> {
+    fn finish(self) -> Vec<(PathWindow, Ns)> {
         let window = |(late, start, end, thread)| {
-            let span = model::Span::new(model::Ns(start), model::Ns(end));
+            let span = Span::new(start, end);
             (PathWindow { span, thread }, late)
         };
         let mut windows: Vec<_> = self.latest.into_iter().map(window).collect();
@@ -54,7 +54,7 @@ pub(crate) struct ObjectivePath {
     pub(crate) windows: Option<Vec<PathWindow>>,
     pub(crate) sums: Option<PathSums>,
     /// For each window, the most that the objective can gain, and the time of each thread on its path, ns. `None`: unlimited.
-    gains: Option<Vec<(i64, BTreeMap<ThreadKey, i64>)>>,
+    gains: Option<Vec<(Ns, BTreeMap<ThreadKey, Ns>)>>,
 }
 
 impl ObjectivePath {
@@ -69,7 +69,7 @@ impl ObjectivePath {
         ctx.each_row(critical_by_thread::Table, |row| {
             path.insert(row.get(critical_by_thread::THREAD), row.get(critical_by_thread::PATH_NS));
         })?;
-        let gains = (!path.is_empty()).then(|| vec![(i64::MAX, path)]);
+        let gains = (!path.is_empty()).then(|| vec![(Ns::MAX, path)]);
         Ok(Self { objective, windows: None, sums: None, gains })
     }
 
@@ -97,13 +97,12 @@ impl ObjectivePath {
     }
 
     /// The most that the objective can gain if these threads lose no time; `None`: unlimited.
-    fn max_gain(&self, threads: &BTreeSet<ThreadKey>) -> Option<i64> {
-        let of_window = |(late, path): &(i64, BTreeMap<ThreadKey, i64>)| {
-            let on_path =
-                threads.iter().filter_map(|thread| path.get(thread)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+    fn max_gain(&self, threads: &BTreeSet<ThreadKey>) -> Option<Ns> {
+        let of_window = |(late, path): &(Ns, BTreeMap<ThreadKey, Ns>)| {
+            let on_path = threads.iter().filter_map(|thread| path.get(thread)).sum::<Ns>();
             on_path.min(*late)
         };
-        self.gains.as_ref().map(|gains| gains.iter().map(of_window).fold(0_i64, i64::saturating_add))
+        self.gains.as_ref().map(|gains| gains.iter().map(of_window).sum::<Ns>())
     }
 
     /// Limits what a finding saves to what the objective gains from it. Returns whether that is less.
@@ -123,9 +122,9 @@ impl ObjectivePath {
             if finding.subject == Subject::Program && !threads.is_empty() { self.max_gain(&threads) } else { None };
         let gain = gain.filter(|gain| *gain < finding.recoverable_ns);
         if let Some(gain) = gain {
-            let factor = gain as f64 / finding.recoverable_ns.max(1) as f64;
+            let factor = gain.as_f64() / finding.recoverable_ns.max(Ns(1)).as_f64();
             let [low, high] = finding.range_ns;
-            finding.range_ns = [(low as f64 * factor) as i64, high.min(gain)];
+            finding.range_ns = [low.scaled(factor), high.min(gain)];
             finding.recoverable_ns = gain;
         }
         gain.is_some()
@@ -144,11 +143,10 @@ impl ObjectivePath {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Ns, Span};
 
     fn path(gains: &[(i64, &[(i64, i64)])]) -> ObjectivePath {
-        let path = |of: &[(i64, i64)]| of.iter().map(|(thread, ns)| (ThreadKey(*thread), *ns)).collect();
-        let gains = gains.iter().map(|(late, of)| (*late, path(of))).collect();
+        let path = |of: &[(i64, i64)]| of.iter().map(|(thread, ns)| (ThreadKey(*thread), Ns(*ns))).collect();
+        let gains = gains.iter().map(|(late, of)| (Ns(*late), path(of))).collect();
         ObjectivePath { gains: Some(gains), ..ObjectivePath::unlimited(Objective::of(ObjectiveKind::Period)) }
     }
 
@@ -156,7 +154,7 @@ mod tests {
     fn threads_save_their_time_on_late_paths_up_to_the_lateness() {
         let path = path(&[(5, &[(1, 3), (2, 10)]), (2, &[(1, 4)])]);
         for (threads, gain) in [(vec![1], 3 + 2), (vec![2], 5), (vec![1, 2], 5 + 2), (vec![3], 0)] {
-            assert_eq!(path.max_gain(&threads.iter().copied().map(ThreadKey).collect()), Some(gain), "{threads:?}");
+            assert_eq!(path.max_gain(&threads.iter().copied().map(ThreadKey).collect()), Some(Ns(gain)), "{threads:?}");
         }
         let unlimited = ObjectivePath::unlimited(Objective::of(ObjectiveKind::Throughput));
         assert_eq!(unlimited.max_gain(&BTreeSet::from([ThreadKey(3)])), None);
@@ -167,11 +165,11 @@ mod tests {
         let mut late = LateWindows::default();
         let count = i64::try_from(MAX_WINDOWS).unwrap() + 2;
         for n in (1..=count).rev() {
-            late.push(PathWindow { span: Span::new(Ns(10 * n), Ns(10 * n + 5)), thread: ThreadKey(1) }, n);
+            late.push(PathWindow { span: Span::new(Ns(10 * n), Ns(10 * n + 5)), thread: ThreadKey(1) }, Ns(n));
         }
-        late.push(PathWindow { span: Span::new(Ns(0), Ns(5)), thread: ThreadKey(1) }, 0);
-        assert_eq!((late.count, late.late, late.late_ns), (count + 1, count, count * (count + 1) / 2));
+        late.push(PathWindow { span: Span::new(Ns(0), Ns(5)), thread: ThreadKey(1) }, Ns::ZERO);
+        assert_eq!((late.count, late.late, late.late_ns), (count + 1, count, Ns(count * (count + 1) / 2)));
         let kept = late.finish();
-        assert_eq!((kept.len(), kept.first().map(|kept| kept.1)), (MAX_WINDOWS, Some(3)), "in order of time");
+        assert_eq!((kept.len(), kept.first().map(|kept| kept.1)), (MAX_WINDOWS, Some(Ns(3))), "in order of time");
     }
 }

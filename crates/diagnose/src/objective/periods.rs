@@ -8,7 +8,7 @@ use crate::priorities::{FIRST_FAIR_PRIO, real_time};
 use crate::unmarked::interpreter_lock;
 use engine::{EngineError, PathWindow};
 use model::tables::{periods, ready_wait};
-use model::{Ns, Span, ThreadKey};
+use model::{Ns, Span, ThreadKey, Tid};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,11 +36,11 @@ const MIN_TIGHT_COUNT: i64 = 2;
 /// The sums of a thread's periods.
 #[derive(Default)]
 struct Sums {
-    tid: i64,
+    tid: Tid,
     count: i64,
-    period: i64,
-    running: i64,
-    blocked: i64,
+    period: Ns,
+    running: Ns,
+    blocked: Ns,
     steady: f64,
     /// The number of periods whose work ended after them.
     late: i64,
@@ -72,12 +72,12 @@ impl PeriodicThreads {
             let [running, blocked] = row.all([periods::RUNNING_NS, periods::BLOCKED_NS]);
             let sums = threads.entry(thread).or_default();
             (sums.tid, sums.count) = (tid, sums.count + 1);
-            sums.period = sums.period.saturating_add(period);
-            sums.running = sums.running.saturating_add(running);
-            sums.blocked = sums.blocked.saturating_add(blocked);
+            sums.period += period;
+            sums.running += running;
+            sums.blocked += blocked;
             sums.steady += row.get(periods::STEADY);
             sums.late += i64::from(row.get(periods::RESPONSE_NS) > period);
-            add(&mut sums.lengths, ((period.max(1) as f64).ln() * 10.0) as i64, 1);
+            add(&mut sums.lengths, (period.max(Ns(1)).as_f64().ln() * 10.0) as i64, 1);
         })?;
         Ok(Self(threads))
     }
@@ -89,18 +89,18 @@ impl PeriodicThreads {
         ctx: &RuleContext<'_>,
         is_own: impl Fn(ThreadKey) -> bool,
     ) -> Result<Option<ThreadKey>, EngineError> {
-        let span = ctx.span().len().0 as f64;
+        let span = ctx.span().len().as_f64();
         let real_time = real_time(ctx)?;
         let is_candidate = |(thread, sums): &(&ThreadKey, &Sums)| {
             sums.count >= MIN_PERIODS
-                && sums.period as f64 >= MIN_COVERED * span
-                && (sums.running as f64 >= MIN_RUNNING * span || real_time.contains_key(thread))
-                && sums.blocked as f64 <= MAX_BLOCKED * sums.period as f64
+                && sums.period.as_f64() >= MIN_COVERED * span
+                && (sums.running.as_f64() >= MIN_RUNNING * span || real_time.contains_key(thread))
+                && sums.blocked.as_f64() <= MAX_BLOCKED * sums.period.as_f64()
                 && sums.steady >= MIN_STEADY * sums.count as f64
                 && sums.are_alike()
                 && is_own(**thread)
         };
-        let mut candidates: Vec<(ThreadKey, i64)> =
+        let mut candidates: Vec<(ThreadKey, Ns)> =
             self.0.iter().filter(is_candidate).map(|(thread, sums)| (*thread, sums.running)).collect();
         if candidates.is_empty() {
             return Ok(None);
@@ -116,9 +116,8 @@ impl PeriodicThreads {
         })?;
         candidates.retain(|(thread, running)| {
             let of_name = named.get(ctx.full_name(*thread)).into_iter().flatten();
-            let all =
-                of_name.filter_map(|process| of_process.get(process)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
-            !processes.are_recorded() || *running as f64 >= MIN_OF_PROCESSES * all as f64
+            let all = of_name.filter_map(|process| of_process.get(process)).sum::<Ns>();
+            !processes.are_recorded() || running.as_f64() >= MIN_OF_PROCESSES * all.as_f64()
         });
         let prio = |thread: &ThreadKey| real_time.get(thread).copied().unwrap_or(FIRST_FAIR_PRIO);
         Ok(candidates
@@ -136,7 +135,7 @@ impl PeriodicThreads {
 
     /// The thread with this name or TID: of several, the one that works most.
     pub(super) fn named(&self, ctx: &RuleContext<'_>, name: &str) -> Result<ThreadKey, EngineError> {
-        let tid = name.parse::<i64>().ok();
+        let tid = name.parse().ok().map(Tid);
         let is_it = |(thread, sums): &(&ThreadKey, &Sums)| ctx.full_name(**thread) == name || tid == Some(sums.tid);
         let found = self.0.iter().filter(is_it).max_by_key(|(_, sums)| sums.running).map(|(thread, _)| *thread);
         found.ok_or_else(|| {
@@ -166,9 +165,9 @@ impl PeriodicThreads {
         ctx.each_row(periods::Table, |row| {
             if row.get(periods::THREAD) == thread {
                 let [start, period, response] = row.all([periods::START_NS, periods::PERIOD_NS, periods::RESPONSE_NS]);
-                let span = Span::new(Ns(start), Ns(start.saturating_add(response.max(0))));
-                let allowed = if no_slack { 0 } else { period };
-                late.push(PathWindow { span, thread }, response.saturating_sub(allowed));
+                let span = Span::new(start, start + response.max(Ns::ZERO));
+                let allowed = if no_slack { Ns::ZERO } else { period };
+                late.push(PathWindow { span, thread }, response - allowed);
             }
         })?;
         let sums = self.0.get(&thread);

@@ -5,13 +5,13 @@ use super::{Objective, ObjectiveKind};
 use crate::context::{RuleContext, add};
 use engine::{EngineError, PathWindow};
 use model::tables::requests;
-use model::{Ns, Span};
+use model::{Span, Tid};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The objective of the thread with this name or TID: of several, the one that answers most. All of a request's time counts.
 pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePath, EngineError> {
     let (mut counts, mut names) = (BTreeMap::new(), BTreeSet::new());
-    let wanted = name.parse::<i64>().ok();
+    let wanted = name.parse().ok().map(Tid);
     if ctx.summary().ready_known {
         ctx.each_row(requests::Table, |row| {
             let (thread, tid) = row.all((requests::THREAD, requests::TID));
@@ -35,7 +35,7 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
     ctx.each_row(requests::Table, |row| {
         if row.get(requests::THREAD) == thread {
             let [start, end, response] = row.all([requests::START_NS, requests::END_NS, requests::RESPONSE_NS]);
-            let span = Span { start: Ns(start), end: Ns(end.max(start)) };
+            let span = Span { start, end: end.max(start) };
             late.push(PathWindow { span, thread }, response);
         }
     })?;

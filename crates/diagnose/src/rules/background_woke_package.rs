@@ -8,7 +8,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, priority_residency};
 use model::words::{grouped, ms, plural, time};
-use model::{Fix, ThreadKey, Threads};
+use model::{Fix, Ns, ThreadKey, Threads};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -49,21 +49,21 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let lost = LostIdleness::new(ctx, Cause::Thread, true)?;
     let least = ctx.share_ns(&MIN_LOST);
     // Running time with a nice value above 0, and in total.
-    let (mut running, mut is_recorded) = (BTreeMap::<ThreadKey, [i64; 2]>::new(), false);
+    let (mut running, mut is_recorded) = (BTreeMap::<ThreadKey, [Ns; 2]>::new(), false);
     ctx.each_row(priority_residency::Table, |row| {
         let Some(prio) = row.get(priority_residency::PRIO) else { return };
         is_recorded = true;
         let (thread, ns) = row.all((priority_residency::THREAD, priority_residency::RUNNING_NS));
         let sums = running.entry(thread).or_default();
-        sums[0] = sums[0].saturating_add(if prio > NICE_0 { ns } else { 0 });
-        sums[1] = sums[1].saturating_add(ns);
+        sums[0] += if prio > NICE_0 { ns } else { Ns::ZERO };
+        sums[1] += ns;
     })?;
     if !is_recorded {
         return Ok(RuleOutcome::MissingData(
             "the source has no priorities, so background threads are unknown".to_owned(),
         ));
     }
-    let is_background = |thread: ThreadKey| running.get(&thread).is_some_and(|[nice, all]| 2 * nice > *all);
+    let is_background = |thread: ThreadKey| running.get(&thread).is_some_and(|[nice, all]| *nice * 2 > *all);
     let threads: Vec<_> = lost
         .by_thread
         .iter()

@@ -63,12 +63,12 @@ const LARGEST: f64 = 1.5;
 #[derive(Default)]
 struct Regions {
     count: u64,
-    waiting: i64,
-    ran: i64,
+    waiting: Ns,
+    ran: Ns,
     /// For how long the last thread was ready while others spun.
-    ready: i64,
+    ready: Ns,
     /// How much earlier the last thread would have arrived.
-    delayed: i64,
+    delayed: Ns,
     /// The regions, in order of time.
     spans: Vec<Span>,
     evidence: EvidenceRows,
@@ -77,12 +77,12 @@ struct Regions {
 /// The work that was left when the first thread arrived, if no thread had waited for a CPU. As that thread found no further piece,
 /// each of the others was at a random point of its piece: the last of `threads` such pieces ends on average after (`threads` - 1) /
 /// (`threads` + 1) of the largest piece. If each thread has one piece, it is unknown how much of it was left.
-fn left([threads, stretches, worked]: [i64; 3]) -> i64 {
+fn left(threads: i64, stretches: i64, worked: Ns) -> Ns {
     if stretches <= threads {
-        return 0;
+        return Ns::ZERO;
     }
     let last = (threads - 1) as f64 / (threads + 1) as f64;
-    (LARGEST * worked as f64 / stretches as f64 * last).round() as i64
+    Ns::nearest(LARGEST * worked.as_f64() / stretches as f64 * last)
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -92,24 +92,24 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let ran = row.get(parallel_regions::WAITING_RUNNING_NS);
         has_data = true;
         let [start, end] = row.all([parallel_regions::START_NS, parallel_regions::END_NS]);
-        sums.spans.push(Span::new(Ns(start), Ns(end)));
+        sums.spans.push(Span::new(start, end));
         // Checked per region: in other regions of the name, waiting threads may block, or wait for a last piece.
-        if (ran as f64) < ctx.threshold(&MIN_SPINNING) * row.get(parallel_regions::WAITING_NS) as f64 {
+        if ran.as_f64() < ctx.threshold(&MIN_SPINNING) * row.get(parallel_regions::WAITING_NS).as_f64() {
             return;
         }
-        let [threads, stretches, worked, tail] = row.all([
+        let (threads, stretches, worked, tail) = row.all((
             parallel_regions::THREADS,
             parallel_regions::STRETCHES,
             parallel_regions::WORKED_NS,
             parallel_regions::TAIL_NS,
-        ]);
+        ));
         let ready = ran.min(ready);
-        let delayed = ready.min(tail.saturating_sub(left([threads, stretches, worked])).max(0));
+        let delayed = ready.min((tail - left(threads, stretches, worked)).max(Ns::ZERO));
         sums.count += 1;
-        sums.ready = sums.ready.saturating_add(ready);
-        sums.waiting = sums.waiting.saturating_add(row.get(parallel_regions::WAITING_NS));
-        sums.ran = sums.ran.saturating_add(ran);
-        sums.delayed = sums.delayed.saturating_add(delayed);
+        sums.ready += ready;
+        sums.waiting += row.get(parallel_regions::WAITING_NS);
+        sums.ran += ran;
+        sums.delayed += delayed;
         sums.evidence.push(
             delayed,
             row,
@@ -123,7 +123,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         );
     })?;
     let Some(mut regions) = regions else {
-        let (found, any) = spinning::find(ctx, ctx.share_ns(&MIN_OF_REGIONS).max(1))?;
+        let (found, any) = spinning::find(ctx, ctx.share_ns(&MIN_OF_REGIONS).max(Ns(1)))?;
         return Ok(if any { RuleOutcome::Findings(found) } else { RuleOutcome::MissingData(NONE_MARKED.to_owned()) });
     };
     if !has_data {
@@ -131,7 +131,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             "the source has no wakeups, or does not record which threads set marks".to_owned(),
         ));
     }
-    let least = ctx.share_ns(&MIN_OF_REGIONS).max(1);
+    let least = ctx.share_ns(&MIN_OF_REGIONS).max(Ns(1));
     regions.retain(|_, sums| sums.delayed >= least);
     let mut found = Vec::new();
     for ((pid, name), sums) in regions {
@@ -151,9 +151,9 @@ fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -
     // The thread that continues after the region needs a CPU too, and the spinning threads hold it.
     let after = match continuing_thread(ctx, pid, &claims, sums.count)? {
         Some((thread, queued_behind)) => queued_behind.min(ready_outside(ctx, thread, &sums.spans)?),
-        None => 0,
+        None => Ns::ZERO,
     };
-    let best = sums.delayed.saturating_add(after);
+    let best = sums.delayed + after;
     let claims: Vec<Claim> = claims.into_iter().map(|claim| Claim { recoverable_ns: best, ..claim }).collect();
     let region = short(&plain(name), 40);
     let change = Fix::Block { threads: threads(&claims) };
@@ -166,7 +166,7 @@ fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -
         ),
         severity: ctx.severity(best),
         recoverable_ns: best,
-        range_ns: [0, most.saturating_add(after)],
+        range_ns: [Ns::ZERO, most + after],
         confidence: Confidence::Medium,
         evidence: sums.evidence.finish(),
         assumptions: vec![
@@ -189,7 +189,7 @@ fn continuing_thread(
     pid: Option<i64>,
     workers: &[Claim],
     regions: u64,
-) -> Result<Option<(ThreadKey, i64)>, EngineError> {
+) -> Result<Option<(ThreadKey, Ns)>, EngineError> {
     let processes = Processes::new(ctx)?;
     let workers: BTreeSet<ThreadKey> = workers.iter().map(|claim| claim.thread).collect();
     let is_other = |thread: ThreadKey| !workers.contains(&thread) && processes.pool(ctx, thread).0 == pid;

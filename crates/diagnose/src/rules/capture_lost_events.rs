@@ -49,7 +49,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (mut losses, mut events, mut counted) = (0_u64, 0_i64, true);
     let (mut spans, mut evidence) = (Vec::new(), EvidenceRows::default());
     ctx.each_row(loss::Table, |row| {
-        let span = Span::new(Ns(row.get(loss::START_NS)), Ns(row.get(loss::END_NS)));
+        let span = Span::new(row.get(loss::START_NS), row.get(loss::END_NS));
         // A loss may have no length: events lost between two events of the same timestamp.
         let at = if span.is_empty() { Span::new(span.start, span.start + Ns(1)) } else { span };
         let Some(within) = at.overlap(ctx.span()) else { return };
@@ -58,7 +58,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             Some(n) => events = events.saturating_add(n),
             None => counted = false,
         }
-        evidence.push(within.len().0, row, &[&loss::END_NS, &loss::EVENTS]);
+        evidence.push(within.len(), row, &[&loss::END_NS, &loss::EVENTS]);
         spans.push(within);
     })?;
     if let (0, Some(None | Some(Availability::If(_)))) =
@@ -72,17 +72,17 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if losses == 0 {
         return Ok(RuleOutcome::Findings(Vec::new()));
     }
-    let (mut unknown, mut all) = (0_i64, 0_i64);
+    let (mut unknown, mut all) = (Ns::ZERO, Ns::ZERO);
     ctx.each_row(concurrency::Table, |row| {
-        let [cpus, ns] = row.all([concurrency::UNKNOWN, concurrency::DURATION_NS]);
-        unknown = unknown.saturating_add(cpus.saturating_mul(ns));
-        all = all.saturating_add(ns);
+        let (cpus, ns) = row.all((concurrency::UNKNOWN, concurrency::DURATION_NS));
+        unknown += ns * cpus;
+        all += ns;
     })?;
     // The larger of two shares: that of the range inside losses, and that of all CPUs' time that is unknown.
-    let length = ctx.span().len().0;
+    let length = ctx.span().len();
     // Losses of several CPUs may overlap.
-    let lossy = Span::merged(spans.clone()).into_iter().map(Span::len).sum::<Ns>().0;
-    let share = (lossy as f64 / length.max(1) as f64).max(unknown as f64 / all.max(1) as f64);
+    let lossy = Span::merged(spans.clone()).into_iter().map(Span::len).sum::<Ns>();
+    let share = (lossy.as_f64() / length.max(Ns(1)).as_f64()).max(unknown.as_f64() / all.max(Ns(1)).as_f64());
     let severity = match share {
         share if share >= ctx.threshold(&HIGH_SHARE) => Severity::High,
         share if share >= ctx.threshold(&MEDIUM_SHARE) => Severity::Medium,

@@ -7,9 +7,9 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::last_piece;
 use crate::unmarked::tails::{self, MIN_OF_DETECTED, MIN_OF_FEW, Tails};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, parallel_regions};
 use model::words::{grouped, ms, percent, plain, plural, short};
+use model::{Fix, Ns};
 
 pub(super) const RULE: Rule = Rule {
     id: "chunks-too-large",
@@ -54,8 +54,8 @@ struct Regions {
     threads: i64,
     pieces: i64,
     max_pieces: i64,
-    best: i64,
-    to: i64,
+    best: Ns,
+    to: Ns,
     evidence: EvidenceRows,
 }
 
@@ -64,13 +64,13 @@ const FINER: i64 = 4;
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let regions = by_name(ctx, Source::ByMarks, |sums: &mut Regions, row| {
-        let [threads, pieces, worked, from, to] = row.all([
+        let (threads, pieces, worked, from, to) = row.all((
             parallel_regions::THREADS,
             parallel_regions::STRETCHES,
             parallel_regions::WORKED_NS,
             parallel_regions::RECOVERABLE_FROM_NS,
             parallel_regions::RECOVERABLE_TO_NS,
-        ]);
+        ));
         // One piece per thread is checked by static-partition-barrier-tail.
         if threads < 1 || pieces <= threads || pieces as f64 > ctx.threshold(&MAX_PIECES) * threads as f64 {
             return;
@@ -81,8 +81,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         sums.max_pieces = sums.max_pieces.max(pieces);
         // Half of a piece on average: the first thread to finish waits for a whole piece, the last one for none.
         let left = worked / pieces / FINER / 2;
-        sums.best = sums.best.saturating_add(from.saturating_sub(left).max(0));
-        sums.to = sums.to.saturating_add(to);
+        sums.best += (from - left).max(Ns::ZERO);
+        sums.to += to;
         sums.evidence.push(
             from,
             row,
@@ -96,7 +96,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ],
         );
     })?;
-    let least = ctx.share_ns(&MIN_OF_REGIONS).max(1);
+    let least = ctx.share_ns(&MIN_OF_REGIONS).max(Ns(1));
     let Some(regions) = regions else {
         if !ctx.summary().ready_known {
             return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned()));
@@ -123,11 +123,11 @@ fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -
             plural(sums.count, "region"),
             grouped(sums.pieces),
             ms(sums.best),
-            percent(sums.best, ctx.span().len().0)
+            percent(sums.best, ctx.span().len())
         ),
         severity: ctx.severity(sums.best),
         recoverable_ns: sums.best,
-        range_ns: [0, sums.to],
+        range_ns: [Ns::ZERO, sums.to],
         confidence: Confidence::Medium,
         evidence: sums.evidence.finish(),
         assumptions: vec![

@@ -9,7 +9,7 @@ use crate::unmarked::short_jobs;
 use engine::EngineError;
 use model::tables::{self, mark_stretches, marks, ready_wait};
 use model::words::{ms, percent, plain, plural, short, time};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -87,17 +87,17 @@ const LARGER: i64 = 8;
 #[derive(Default)]
 struct Pieces {
     count: i64,
-    worked: i64,
+    worked: Ns,
     /// The sum of the counted gaps, by thread.
-    between: BTreeMap<ThreadKey, i64>,
+    between: BTreeMap<ThreadKey, Ns>,
     /// The number of pieces and their duration, by thread.
-    done: BTreeMap<ThreadKey, [i64; 2]>,
+    done: BTreeMap<ThreadKey, (i64, Ns)>,
     evidence: EvidenceRows,
 }
 
 impl Pieces {
-    fn gaps(&self) -> i64 {
-        self.between.values().fold(0, |sum, ns| sum.saturating_add(*ns))
+    fn gaps(&self) -> Ns {
+        self.between.values().sum()
     }
 }
 
@@ -105,17 +105,17 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut by_name = BTreeMap::<(Option<i64>, String), Pieces>::new();
     ctx.each_row(marks::Table, |row| {
         let Some(thread) = row.get(marks::THREAD) else { return };
-        let [count, worked] = row.all([marks::COUNT, marks::DURATION_NS]);
+        let (count, worked) = row.all((marks::COUNT, marks::DURATION_NS));
         let sums = by_name.entry((row.get(marks::PID), row.get(marks::NAME.or_empty()).to_owned())).or_default();
         sums.count = sums.count.saturating_add(count);
-        sums.worked = sums.worked.saturating_add(worked);
-        sums.between.insert(thread, 0);
-        sums.done.insert(thread, [count, worked]);
+        sums.worked += worked;
+        sums.between.insert(thread, Ns::ZERO);
+        sums.done.insert(thread, (count, worked));
         sums.evidence.push(worked, row, &[&marks::COUNT, &marks::DURATION_NS]);
     })?;
     if by_name.is_empty() {
         return Ok(if ctx.summary().ready_known {
-            RuleOutcome::Findings(short_jobs::find(ctx, ctx.share_ns(&MIN_SHARE).max(1))?)
+            RuleOutcome::Findings(short_jobs::find(ctx, ctx.share_ns(&MIN_SHARE).max(Ns(1)))?)
         } else {
             RuleOutcome::MissingData(NONE_MARKED.to_owned())
         });
@@ -124,13 +124,15 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let [pieces, longest, gap, part] = limits.map(|limit| ctx.threshold(&limit));
     by_name.retain(|_, sums| {
         let threads = sums.between.len();
-        threads > 1 && sums.count as f64 >= pieces * threads as f64 && sums.worked as f64 <= longest * sums.count as f64
+        threads > 1
+            && sums.count as f64 >= pieces * threads as f64
+            && sums.worked.as_f64() <= longest * sums.count as f64
     });
     if by_name.is_empty() {
         return Ok(RuleOutcome::Findings(Vec::new()));
     }
     // When the last piece of each thread ended.
-    let mut ended = BTreeMap::<(Option<i64>, String, ThreadKey), i64>::new();
+    let mut ended = BTreeMap::<(Option<i64>, String, ThreadKey), Ns>::new();
     ctx.each_row(mark_stretches::Table, |row| {
         let (Some(thread), name) = (
             row.get(mark_stretches::THREAD),
@@ -141,43 +143,43 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let Some(sums) = by_name.get_mut(&name) else { return };
         let [start, end] = row.all([mark_stretches::START_NS, mark_stretches::END_NS]);
         let before = ended.insert((name.0, name.1, thread), end);
-        let between = before.map_or(0, |before| start.saturating_sub(before)).max(0);
-        if between as f64 <= gap {
+        let between = before.map_or(Ns::ZERO, |before| start - before).max(Ns::ZERO);
+        if between.as_f64() <= gap {
             add(&mut sums.between, thread, between);
         }
     })?;
-    by_name.retain(|_, sums| sums.gaps() as f64 >= part * sums.worked.saturating_add(sums.gaps()) as f64);
+    by_name.retain(|_, sums| sums.gaps().as_f64() >= part * (sums.worked + sums.gaps()).as_f64());
     let mut tids = BTreeMap::new();
     ctx.each_row(ready_wait::Table, |row| {
         tids.insert(row.get(ready_wait::THREAD), row.get(ready_wait::TID));
     })?;
     let found = by_name.into_iter().map(|((_, name), sums)| finding(ctx, &name, sums, &tids));
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     Ok(RuleOutcome::Findings(found.filter(|finding| finding.recoverable_ns >= least).collect()))
 }
 
-fn finding(ctx: &RuleContext<'_>, name: &str, sums: Pieces, tids: &BTreeMap<ThreadKey, i64>) -> Finding {
-    let tid = |thread: &ThreadKey| tids.get(thread).copied().unwrap_or(-1);
-    let claim = |(thread, ns): (&ThreadKey, &i64)| ctx.claim(*thread, tid(thread), ns - ns / LARGER);
+fn finding(ctx: &RuleContext<'_>, name: &str, sums: Pieces, tids: &BTreeMap<ThreadKey, Tid>) -> Finding {
+    let tid = |thread: &ThreadKey| tids.get(thread).copied().unwrap_or(Tid::UNKNOWN);
+    let claim = |(thread, ns): (&ThreadKey, &Ns)| ctx.claim(*thread, tid(thread), *ns - *ns / LARGER);
     let claims: Vec<_> = sums.between.iter().map(claim).collect();
     let name = short(&plain(name), 40);
     let pieces = sums.count / LARGER;
     let change = Fix::Chunks { region: name.clone(), chunks: u32::try_from(pieces).unwrap_or(u32::MAX) };
     let marks = |thread: &ThreadKey| {
-        let [count, worked] = sums.done.get(thread).copied().unwrap_or_default();
-        worked.min((count as f64 * ctx.threshold(&MARK_NS)) as i64)
+        let (count, worked) = sums.done.get(thread).copied().unwrap_or_default();
+        worked.min(Ns::whole(count as f64 * ctx.threshold(&MARK_NS)))
     };
     let gaps = sums.gaps();
-    let most = sums.between.iter().map(|(thread, ns)| ns.saturating_add(marks(thread))).max().unwrap_or(0);
+    let most = sums.between.iter().map(|(thread, ns)| *ns + marks(thread)).max().unwrap_or(Ns::ZERO);
     Finding {
         title: format!(
             "{name} was done in {} of {} on average: {} ms, {} of the threads' time, were spent between pieces",
             plural(sums.count.unsigned_abs(), "piece"),
             time(sums.worked / sums.count.max(1)),
             ms(gaps),
-            percent(gaps, gaps.saturating_add(sums.worked))
+            percent(gaps, gaps + sums.worked)
         ),
-        range_ns: [0, most],
+        range_ns: [Ns::ZERO, most],
         confidence: Confidence::Medium,
         evidence: sums.evidence.finish(),
         action: Action {

@@ -5,9 +5,9 @@ use crate::finding::{Confidence, Finding};
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, critical_by_thread, pools};
 use model::words::{ms, percent};
+use model::{Fix, Ns};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -65,30 +65,30 @@ const RANGE: Range = Range { low: 0.5, high: 1.4 };
 const SAVED: f64 = 0.9;
 
 /// For how long threads ran for which all others stop: the longest of the pools, as its threads run at the same time.
-fn stopped(ctx: &RuleContext<'_>) -> Result<i64, EngineError> {
-    let mut by_pool = BTreeMap::<String, (i64, i64)>::new();
+fn stopped(ctx: &RuleContext<'_>) -> Result<Ns, EngineError> {
+    let mut by_pool = BTreeMap::<String, (Ns, Ns)>::new();
     ctx.each_row(pools::Table, |row| {
         let pool = row.get(pools::POOL.or_empty());
         if STOPPING.contains(&pool) {
             let [running, together] = row.all([pools::RUNNING_NS, pools::TOGETHER_NS]);
             let sums = by_pool.entry(pool.to_owned()).or_default();
-            *sums = (sums.0.saturating_add(running - together), sums.1.max(together));
+            *sums = (sums.0 + running - together, sums.1.max(together));
         }
     })?;
-    Ok(by_pool.into_values().map(|(alone, together)| alone.saturating_add(together)).max().unwrap_or(0))
+    Ok(by_pool.into_values().map(|(alone, together)| alone + together).max().unwrap_or(Ns::ZERO))
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if !ctx.summary().ready_known {
         return Ok(RuleOutcome::MissingData("the source has no wakeups, so the critical path is unknown".to_owned()));
     }
-    let (mut claims, mut evidence, mut paused) = (Vec::new(), EvidenceRows::default(), 0_i64);
+    let (mut claims, mut evidence, mut paused) = (Vec::new(), EvidenceRows::default(), Ns::ZERO);
     ctx.each_row(critical_by_thread::Table, |row| {
         let (thread, ns) = row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS));
         let name = ctx.name(thread);
         if COLLECTORS.iter().any(|begin| name.starts_with(begin)) {
-            paused = paused.saturating_add(ns);
-            claims.push(ctx.claim(thread, row.get(critical_by_thread::TID.or_zero()), (ns as f64 * SAVED) as i64));
+            paused += ns;
+            claims.push(ctx.claim(thread, row.get(critical_by_thread::TID.or_zero()), ns.scaled(SAVED)));
             evidence.push(
                 ns,
                 row,
@@ -97,8 +97,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         }
     })?;
     paused = paused.max(stopped(ctx)?);
-    let saved = (paused as f64 * SAVED) as i64;
-    if paused < ctx.share_ns(&MIN_PAUSED).max(1) {
+    let saved = paused.scaled(SAVED);
+    if paused < ctx.share_ns(&MIN_PAUSED).max(Ns(1)) {
         return Ok(RuleOutcome::Findings(Vec::new()));
     }
     let change = Fix::Heap { threads: threads(&claims) };
@@ -108,7 +108,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         title: format!(
             "The program waited for its garbage collector ({first}) for {} ms ({} of the time)",
             ms(paused),
-            percent(paused, ctx.span().len().0)
+            percent(paused, ctx.span().len())
         ),
         severity: ctx.severity(saved),
         recoverable_ns: saved,

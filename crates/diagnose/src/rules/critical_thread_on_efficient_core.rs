@@ -9,7 +9,7 @@ use crate::speeds::Speeds;
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, placement};
 use model::words::{ms, percent};
-use model::{CoreType, Fix, ThreadKey};
+use model::{CoreType, Fix, Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -46,9 +46,9 @@ const MIN_SLOWER_SHARE: Threshold = Threshold {
 
 /// How long a thread ran on a slower core while a faster one was idle, ns.
 struct Slow {
-    known: i64,
-    possible: i64,
-    cost: Option<i64>,
+    known: Ns,
+    possible: Ns,
+    cost: Option<Ns>,
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -60,7 +60,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             "the source has no wakeups, so it is unknown which thread waited for which".to_owned(),
         ));
     }
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     let (mut slow, mut evidence) = (BTreeMap::new(), EvidenceRows::default());
     ctx.each_row(placement::Table, |row| {
         let (thread, known, possible) =
@@ -73,24 +73,24 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if slow.is_empty() {
         return Ok(RuleOutcome::Findings(Vec::new()));
     }
-    let (mut claims, mut best_of, mut whole) = (Vec::new(), None::<(ThreadKey, Saving, i64, i64)>, ctx.span().len().0);
-    whole = whole.max(1);
+    let (mut claims, mut best_of, mut whole) = (Vec::new(), None::<(ThreadKey, Saving, Ns, Ns)>, ctx.span().len());
+    whole = whole.max(Ns(1));
     let speeds = Speeds::new(ctx)?;
     ctx.each_row(critical_by_thread::Table, |row| {
         let (thread, tid, path) =
             row.all((critical_by_thread::THREAD, critical_by_thread::TID.or_zero(), critical_by_thread::PATH_NS));
         let Some(Slow { known, possible, cost }) = slow.get(&thread) else { return };
-        let there: i64 = row
+        let there: Ns = row
             .all([
                 critical_by_thread::RUNNING_MIDDLE_NS,
                 critical_by_thread::RUNNING_EFFICIENT_NS,
                 critical_by_thread::RUNNING_LOW_POWER_NS,
             ])
             .iter()
-            .fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+            .sum();
         let (on_path, possible) = (there.min(*known), there.min(*possible));
         let saving = Saving::of(ctx, &speeds, thread, [on_path, possible], cost.map(|cost| (cost, *known)));
-        let is_least = |ns: i64, least: &Threshold, total: i64| ns as f64 >= ctx.threshold(least) * total as f64;
+        let is_least = |ns: Ns, least: &Threshold, total: Ns| ns.as_f64() >= ctx.threshold(least) * total.as_f64();
         let decides = is_least(path, &MIN_PATH_SHARE, whole) && is_least(possible, &MIN_SLOWER_SHARE, path);
         if !decides || saving.range[1] < least {
             return;
@@ -107,7 +107,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ],
         );
         if best_of.as_ref().is_none_or(|(_, best, ..)| (best.best, best.range[1]) < (saving.best, saving.range[1])) {
-            best_of = Some((thread, saving, path, if on_path > 0 { on_path } else { possible }));
+            best_of = Some((thread, saving, path, if on_path > Ns::ZERO { on_path } else { possible }));
         }
     })?;
     let Some((first, saving, path, slower)) = best_of else { return Ok(RuleOutcome::Findings(Vec::new())) };

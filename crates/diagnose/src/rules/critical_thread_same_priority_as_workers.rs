@@ -12,7 +12,7 @@ use model::tables::{
     self, critical_by_thread, marks, parallel_regions, priority_residency, ran_instead, ready_wait, slower_cores, waits,
 };
 use model::words::{ms, percent, plural};
-use model::{Fix, ThreadKey, pool_name};
+use model::{Fix, Ns, ThreadKey, Tid, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -91,23 +91,24 @@ const OF: i64 = 1024;
 /// The critical thread.
 struct Critical {
     thread: ThreadKey,
-    tid: i64,
+    tid: Tid,
     /// The thread's own time on the critical path, or in its frames, ns.
-    ns: i64,
-    ready: i64,
+    ns: Ns,
+    ready: Ns,
     /// The number and name of its frames, in words.
     frames: Option<String>,
 }
 
 /// Finds the thread whose frames fill most of the time.
 fn frames(ctx: &RuleContext<'_>, evidence: &mut EvidenceRows) -> Result<Option<Critical>, EngineError> {
-    let mut by_name = BTreeMap::<(i64, String), Vec<(i64, Option<ThreadKey>, i64)>>::new();
+    let mut by_name = BTreeMap::<(i64, String), Vec<(Ns, Option<ThreadKey>, i64)>>::new();
     ctx.each_row(marks::Table, |row| {
         let (thread, pid, count, ns) = row.all((marks::THREAD, marks::PID.or_zero(), marks::COUNT, marks::DURATION_NS));
         by_name.entry((pid, row.get(marks::NAME.or_empty()).to_owned())).or_default().push((ns, thread, count));
     })?;
-    let fills = |ns: i64, count: i64| {
-        ns as f64 >= ctx.threshold(&MIN_PATH) * ctx.span().len().0 as f64 && count as f64 >= ctx.threshold(&MIN_FRAMES)
+    let fills = |ns: Ns, count: i64| {
+        ns.as_f64() >= ctx.threshold(&MIN_PATH) * ctx.span().len().as_f64()
+            && count as f64 >= ctx.threshold(&MIN_FRAMES)
     };
     let alone = by_name.into_iter().filter_map(|((_, name), by)| match by[..] {
         [(ns, thread, count)] if fills(ns, count) => Some((ns, thread, count, name)),
@@ -134,7 +135,7 @@ fn frames(ctx: &RuleContext<'_>, evidence: &mut EvidenceRows) -> Result<Option<C
 /// Finds the thread that makes up most of the critical path. Also sums up each thread's time on the path.
 fn on_critical_path(
     ctx: &RuleContext<'_>,
-    on_path: &mut BTreeMap<ThreadKey, i64>,
+    on_path: &mut BTreeMap<ThreadKey, Ns>,
     evidence: &mut EvidenceRows,
 ) -> Result<Option<Critical>, EngineError> {
     let mut critical = None;
@@ -142,7 +143,7 @@ fn on_critical_path(
         let (thread, ns, ready) =
             row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::READY_NS));
         add(on_path, thread, ns);
-        if ns as f64 >= ctx.threshold(&MIN_PATH) * ctx.span().len().0 as f64 {
+        if ns.as_f64() >= ctx.threshold(&MIN_PATH) * ctx.span().len().as_f64() {
             critical =
                 Some(Critical { thread, tid: row.get(critical_by_thread::TID.or_zero()), ns, ready, frames: None });
             evidence.push(ready, row, &[&critical_by_thread::PATH_NS, &critical_by_thread::READY_NS]);
@@ -158,10 +159,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ));
     }
     // The priority at which each thread was ready for longest.
-    let mut prio = BTreeMap::<ThreadKey, (i64, i64)>::new();
+    let mut prio = BTreeMap::<ThreadKey, (Ns, i64)>::new();
     ctx.each_row(priority_residency::Table, |row| {
         if let Some(at) = row.get(priority_residency::PRIO) {
-            let longest = prio.entry(row.get(priority_residency::THREAD)).or_insert((i64::MIN, at));
+            let longest = prio.entry(row.get(priority_residency::THREAD)).or_insert((Ns::MIN, at));
             *longest = (row.get(priority_residency::READY_NS), at).max(*longest);
         }
     })?;
@@ -179,7 +180,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 fn of_one_thread(
     ctx: &RuleContext<'_>,
     processes: &Processes,
-    prio: &BTreeMap<ThreadKey, (i64, i64)>,
+    prio: &BTreeMap<ThreadKey, (Ns, i64)>,
 ) -> Result<Option<Finding>, EngineError> {
     let (mut evidence, mut on_path) = (EvidenceRows::default(), BTreeMap::new());
     let framed = frames(ctx, &mut evidence)?;
@@ -191,8 +192,8 @@ fn of_one_thread(
         return Ok(None);
     };
     let servers = servers(ctx, processes)?;
-    let (mut pools, mut members) = (BTreeMap::<Pool, BTreeMap<(ThreadKey, i64), i64>>::new(), BTreeMap::new());
-    let mut ready_in_all = 0;
+    let (mut pools, mut members) = (BTreeMap::<Pool, BTreeMap<(ThreadKey, Tid), Ns>>::new(), BTreeMap::new());
+    let mut ready_in_all = Ns::ZERO;
     ctx.each_row(ready_wait::Table, |row| {
         add(&mut members, processes.pool(ctx, row.get(ready_wait::THREAD)), 1);
         if row.get(ready_wait::THREAD) == thread {
@@ -224,17 +225,17 @@ fn of_one_thread(
     // A pool that is on the path for as long itself has urgent work, and so has one for which the frames wait for longer than they
     // were queued behind it.
     pools.retain(|pool, sums| {
-        let theirs: i64 = sums.keys().filter_map(|(ran_instead, _)| on_path.get(ran_instead)).sum();
+        let theirs: Ns = sums.keys().filter_map(|(ran_instead, _)| on_path.get(ran_instead)).sum();
         let members = members.get(pool).copied().unwrap_or(0) - i64::from(*pool == processes.pool(ctx, thread));
-        let waited = waited.get(pool).copied().unwrap_or(0);
-        members as f64 >= ctx.threshold(&MIN_WORKERS) && 2 * theirs <= path && waited <= sums.values().sum()
+        let waited = waited.get(pool).copied().unwrap_or(Ns::ZERO);
+        members as f64 >= ctx.threshold(&MIN_WORKERS) && theirs * 2 <= path && waited <= sums.values().sum()
     });
-    let queued_behind = pools.values().flat_map(BTreeMap::values).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+    let queued_behind = pools.values().flat_map(BTreeMap::values).sum::<Ns>();
     // Time that it waited for the same threads at a higher priority is not a matter of equal priority.
-    let at_equal = queued_behind.min(prio.get(&thread).map_or(0, |(ready, _)| *ready));
+    let at_equal = queued_behind.min(prio.get(&thread).map_or(Ns::ZERO, |(ready, _)| *ready));
     let queued_behind = at_equal.min(ready);
-    let most = pools.iter().max_by_key(|(_, sums)| sums.values().sum::<i64>());
-    let (Some(((_, name), workers)), true) = (most, queued_behind >= ctx.share_ns(&MIN_LOST).max(1)) else {
+    let most = pools.iter().max_by_key(|(_, sums)| sums.values().sum::<Ns>());
+    let (Some(((_, name), workers)), true) = (most, queued_behind >= ctx.share_ns(&MIN_LOST).max(Ns(1))) else {
         return Ok(None);
     };
     // Off the path, the threads that it waits for were not done either: the same share of this time counts as of all its waiting.
@@ -242,9 +243,9 @@ fn of_one_thread(
     ctx.each_row(critical_by_thread::Table, |row| {
         let (key, on_path, ready) =
             row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::READY_NS));
-        if key == thread && on_path as f64 >= ctx.threshold(&MIN_PATH) * ctx.span().len().0 as f64 {
-            let on_path = ready as f64 / ready_in_all.max(1) as f64;
-            decides = queued_behind.min((at_equal as f64 * on_path.min(1.0)).round() as i64);
+        if key == thread && on_path.as_f64() >= ctx.threshold(&MIN_PATH) * ctx.span().len().as_f64() {
+            let on_path = ready.as_f64() / ready_in_all.max(Ns(1)).as_f64();
+            decides = queued_behind.min(Ns::nearest(at_equal.as_f64() * on_path.min(1.0)));
         }
     })?;
     let name_of_workers = ctx.name_of_all(workers.keys().map(|(key, _)| *key), name);
@@ -258,8 +259,8 @@ fn of_one_thread(
         name = listed(name, &workers);
     }
     // The critical thread shares CPU time with the workers by weight, so its waiting shrinks with their weight.
-    let best = decides - (decides as f64 * LEFT as f64 / OF as f64).round() as i64;
-    let most = queued_behind.max(best).saturating_add(additional_bound(ctx, processes, thread)?);
+    let best = decides - Ns::nearest(decides.as_f64() * LEFT as f64 / OF as f64);
+    let most = queued_behind.max(best) + additional_bound(ctx, processes, thread)?;
     let rest = rest_of_equals(ctx, processes, thread)?;
     let (best, most) = match rest {
         Some(rest) => (best.min(rest / 2), most.min(rest)),
@@ -270,7 +271,7 @@ fn of_one_thread(
         change,
         format!("Prioritise {own} over {name}: lower {name}, or raise {own} with the required privilege"),
     );
-    let (share, known) = (percent(path, ctx.span().len().0), processes.are_recorded());
+    let (share, known) = (percent(path, ctx.span().len()), processes.are_recorded());
     Ok(Some(Finding {
         title: format!(
             "{own}, {}, was ready for {} ms while {} named {name} of the same priority ran",
@@ -281,7 +282,7 @@ fn of_one_thread(
             ms(queued_behind),
             plural(workers.len() as u64, "thread")
         ),
-        range_ns: if known { [best / 2, most.min(best.saturating_add(best / 2))] } else { [0, most] },
+        range_ns: if known { [best / 2, most.min(best + best / 2)] } else { [Ns::ZERO, most] },
         confidence: if known { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
         assumptions: [
@@ -329,7 +330,7 @@ const MIN_REQUESTS: i64 = 20;
 
 /// The threads that other programs wait for.
 fn servers(ctx: &RuleContext<'_>, processes: &Processes) -> Result<BTreeSet<ThreadKey>, EngineError> {
-    let (mut servers, least) = (BTreeSet::new(), (MIN_SERVED * ctx.span().len().0 as f64) as i64);
+    let (mut servers, least) = (BTreeSet::new(), Ns::whole(MIN_SERVED * ctx.span().len().as_f64()));
     ctx.each_row(waits::Table, |row| {
         let (thread, waker) = (row.get(waits::THREAD), row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE));
         let often = row.get(waits::WAITS) >= MIN_REQUESTS;
@@ -344,7 +345,7 @@ fn waited_for(
     ctx: &RuleContext<'_>,
     processes: &Processes,
     thread: ThreadKey,
-) -> Result<BTreeMap<Pool, i64>, EngineError> {
+) -> Result<BTreeMap<Pool, Ns>, EngineError> {
     let mut waited = BTreeMap::new();
     ctx.each_row(waits::Table, |row| {
         if let Some(waker) =
@@ -361,7 +362,7 @@ const MIN_EQUAL: f64 = 0.5;
 
 /// What the work of all processes of a program leaves of the CPUs' time, if several do equal work, as the workers of a pool do: the program ends
 /// when all of them have done it. `None`: no other process does as much.
-fn rest_of_equals(ctx: &RuleContext<'_>, processes: &Processes, thread: ThreadKey) -> Result<Option<i64>, EngineError> {
+fn rest_of_equals(ctx: &RuleContext<'_>, processes: &Processes, thread: ThreadKey) -> Result<Option<Ns>, EngineError> {
     let programs = Programs::new(ctx)?;
     let (program, own) = (programs.of(ctx, thread), processes.process(thread));
     let mut running = BTreeMap::new();
@@ -371,25 +372,25 @@ fn rest_of_equals(ctx: &RuleContext<'_>, processes: &Processes, thread: ThreadKe
             add(&mut running, processes.process(of), row.get(ready_wait::RUNNING_NS));
         }
     })?;
-    let least = MIN_EQUAL * running.get(&own).copied().unwrap_or(0) as f64;
-    let are_equal = running.iter().any(|(process, ns)| *process != own && *ns as f64 >= least);
-    let work = running.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns)) / ctx.cpus()?.max(1);
-    Ok(are_equal.then(|| (ctx.span().len().0 - work).max(0)))
+    let least = MIN_EQUAL * running.get(&own).copied().unwrap_or(Ns::ZERO).as_f64();
+    let are_equal = running.iter().any(|(process, ns)| *process != own && ns.as_f64() >= least);
+    let work = running.values().sum::<Ns>() / ctx.cpus()?.max(1);
+    Ok(are_equal.then(|| (ctx.span().len() - work).max(Ns::ZERO)))
 }
 
 /// The additional upper bound of a higher priority: the thread gets the faster cores, and the threads that it wakes get its own CPU, of
 /// which they get less while they share it with waiting threads.
-fn additional_bound(ctx: &RuleContext<'_>, processes: &Processes, thread: ThreadKey) -> Result<i64, EngineError> {
-    let (speeds, mut most) = (Speeds::new(ctx)?, 0_i64);
+fn additional_bound(ctx: &RuleContext<'_>, processes: &Processes, thread: ThreadKey) -> Result<Ns, EngineError> {
+    let (speeds, mut most) = (Speeds::new(ctx)?, Ns::ZERO);
     ctx.each_row(slower_cores::Table, |row| {
         if row.get(slower_cores::THREAD) == thread {
-            most = Saving::at_most(&speeds, thread, row.get(slower_cores::NONE_NS).max(0));
+            most = Saving::at_most(&speeds, thread, row.get(slower_cores::NONE_NS).max(Ns::ZERO));
         }
     })?;
     let (pid, _) = processes.pool(ctx, thread);
     ctx.each_row(parallel_regions::Table, |row| {
         if row.get(parallel_regions::PID) == pid {
-            most = most.saturating_add(row.get(parallel_regions::LAST_READY_NS.or_zero()));
+            most += row.get(parallel_regions::LAST_READY_NS.or_zero());
         }
     })?;
     Ok(most)

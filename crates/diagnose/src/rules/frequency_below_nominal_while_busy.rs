@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, frequency_residency, thread_by_frequency};
 use model::words::ms;
-use model::{CpuId, Fix, ThreadKey};
+use model::{CpuId, Fix, Ns, ThreadKey, Tid};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -51,9 +51,9 @@ const MIN_BUSY: Threshold = Threshold {
 /// What a thread ran in total and below the nominal frequency.
 #[derive(Default)]
 struct Ran {
-    tid: i64,
-    all: i64,
-    below: i64,
+    tid: Tid,
+    all: Ns,
+    below: Ns,
     /// What the nominal and the highest frequency would have saved.
     saved: f64,
     saved_at_highest: f64,
@@ -74,12 +74,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let share = ctx.threshold(&NOMINAL_SHARE).min(1.0);
     let mut ran: BTreeMap<ThreadKey, Ran> = BTreeMap::new();
-    let busy = ctx.threshold(&MIN_BUSY) * ctx.span().len().0 as f64;
+    let busy = ctx.threshold(&MIN_BUSY) * ctx.span().len().as_f64();
     ctx.each_row(thread_by_frequency::Table, |row| {
         let (thread, tid, ns) =
             row.all((thread_by_frequency::THREAD, thread_by_frequency::TID, thread_by_frequency::RUNNING_NS));
         let sums = ran.entry(thread).or_default();
-        (sums.tid, sums.all) = (tid, sums.all.saturating_add(ns));
+        (sums.tid, sums.all) = (tid, sums.all + ns);
         let Some((khz, highest)) =
             row.get(thread_by_frequency::KHZ).zip(highest.get(row.get(thread_by_frequency::CORE_TYPE)).copied())
         else {
@@ -87,14 +87,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         };
         let nominal = highest as f64 * share;
         if (khz as f64) < nominal {
-            sums.below = sums.below.saturating_add(ns);
-            sums.saved += ns as f64 * (1.0 - khz as f64 / nominal);
-            sums.saved_at_highest += ns as f64 * (1.0 - khz as f64 / highest as f64);
+            sums.below += ns;
+            sums.saved += ns.as_f64() * (1.0 - khz as f64 / nominal);
+            sums.saved_at_highest += ns.as_f64() * (1.0 - khz as f64 / highest as f64);
         }
     })?;
-    let least = ctx.share_ns(&MIN_SHARE).max(1) as f64;
-    ran.retain(|_, sums| sums.all as f64 >= busy && sums.saved >= least);
-    let claims: Vec<_> = ran.iter().map(|(key, sums)| ctx.claim(*key, sums.tid, sums.saved as i64)).collect();
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1)).as_f64();
+    ran.retain(|_, sums| sums.all.as_f64() >= busy && sums.saved >= least);
+    let claims: Vec<_> = ran.iter().map(|(key, sums)| ctx.claim(*key, sums.tid, Ns::whole(sums.saved))).collect();
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
@@ -105,7 +105,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         }
     })?;
     let (cpus, khz) = slow_cpus(ctx, &highest, share)?;
-    let (below, upper) = ran.get(&most.thread).map_or((0, 0), |sums| (sums.below, sums.saved_at_highest as i64));
+    let (below, upper) =
+        ran.get(&most.thread).map_or((Ns::ZERO, Ns::ZERO), |sums| (sums.below, Ns::whole(sums.saved_at_highest)));
     let change = Fix::LeastFrequency { cpus, khz };
     let what = format!("Run the CPUs of {} at their nominal frequency or above", threads(&claims).name);
     Ok(RuleOutcome::Findings(vec![Finding {
@@ -114,7 +115,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             most.name,
             ms(below)
         ),
-        range_ns: [0, upper],
+        range_ns: [Ns::ZERO, upper],
         confidence: Confidence::Medium,
         evidence: evidence.finish(),
         assumptions: vec![
@@ -141,7 +142,7 @@ fn slow_cpus(
             return;
         };
         let nominal = highest as f64 * share;
-        if (khz as f64) < nominal && row.get(frequency_residency::BUSY_NS) > 0 {
+        if (khz as f64) < nominal && row.get(frequency_residency::BUSY_NS) > Ns::ZERO {
             cpus.extend(u32::try_from(row.get(frequency_residency::CPU)).ok().map(CpuId));
             least = Some(least.map_or(nominal as u64, |khz| khz.min(nominal as u64)));
         }

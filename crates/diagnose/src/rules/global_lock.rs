@@ -10,7 +10,7 @@ use crate::unmarked::interpreter_lock;
 use engine::EngineError;
 use model::tables::{self, pools};
 use model::words::{grouped, ms, percent, plural};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey};
 use std::collections::BTreeSet;
 
 pub(super) const RULE: Rule = Rule {
@@ -47,7 +47,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             "the source has no wakeups, so it is unknown which threads could run".to_owned(),
         ));
     }
-    let (processes, least) = (Processes::new(ctx)?, ctx.share_ns(&MIN_SHARE).max(1));
+    let (processes, least) = (Processes::new(ctx)?, ctx.share_ns(&MIN_SHARE).max(Ns(1)));
     // What an interpreter's threads wait for is known more exactly than who takes turns.
     let mut found = interpreter_lock::find(ctx, &processes, least)?;
     let waiting: BTreeSet<ThreadKey> =
@@ -56,10 +56,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let is_of_one = |member: &&Member| processes.are_one(member.thread, pool.members[0].thread);
         let taking: Vec<_> = pool.working().filter(is_of_one).collect();
         let others = taking.len().saturating_sub(1) as f64;
-        let saved = taking.iter().map(|member| member.saving(others)).fold(0_i64, i64::saturating_add);
-        let serial = taking.iter().map(|member| member.serial()).fold(0_i64, i64::saturating_add);
+        let saved = taking.iter().map(|member| member.saving(others)).sum::<Ns>();
+        let serial = taking.iter().map(|member| member.serial()).sum::<Ns>();
         if pool.sharing != Sharing::Turns
-            || serial < ctx.share_ns(&MIN_SERIAL).max(1)
+            || serial < ctx.share_ns(&MIN_SERIAL).max(Ns(1))
             || saved < least
             || taking.iter().any(|member| waiting.contains(&member.thread))
         {
@@ -86,7 +86,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
                 plural(taking.len() as u64, "thread"),
                 grouped(turns),
                 ms(serial),
-                percent(serial, ctx.span().len().0)
+                percent(serial, ctx.span().len())
             ),
             range_ns: TURNS_RANGE.of(saved),
             confidence: Confidence::Medium,

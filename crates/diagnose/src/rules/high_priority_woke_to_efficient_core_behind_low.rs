@@ -8,7 +8,7 @@ use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
 use model::tables::{self, priority_residency, run_lengths, slower_cores, thread_by_core_type};
 use model::words::ms;
-use model::{CoreType, Fix, ThreadKey};
+use model::{CoreType, Fix, Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -87,7 +87,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let change = Fix::CoreType { threads: lower, prefer: CoreType::Efficient };
     Ok(RuleOutcome::Findings(vec![Finding {
         title,
-        range_ns: [0, saving.range[1]],
+        range_ns: [Ns::ZERO, saving.range[1]],
         confidence: Confidence::Medium,
         evidence: slower.evidence.finish(),
         assumptions: vec![
@@ -103,7 +103,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 fn best_and_worst(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, (i64, i64)>, EngineError> {
     let mut prios: BTreeMap<ThreadKey, (i64, i64)> = BTreeMap::new();
     ctx.each_row(priority_residency::Table, |row| {
-        if let (Some(prio), true) = (row.get(priority_residency::PRIO), row.get(priority_residency::RUNNING_NS) > 0) {
+        if let (Some(prio), true) =
+            (row.get(priority_residency::PRIO), row.get(priority_residency::RUNNING_NS) > Ns::ZERO)
+        {
             let range = prios.entry(row.get(priority_residency::THREAD)).or_insert((prio, prio));
             *range = (range.0.min(prio), range.1.max(prio));
         }
@@ -121,9 +123,9 @@ fn woken(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, f64>, EngineError>
             add(&mut after_wake, row.get(run_lengths::THREAD), row.get(run_lengths::AFTER_WAKE_NS.or_zero()));
         }
     })?;
-    let part = |(thread, all): (ThreadKey, i64)| {
-        let woken = after_wake.get(&thread).copied().unwrap_or(0);
-        (thread, woken as f64 / all.max(1) as f64)
+    let part = |(thread, all): (ThreadKey, Ns)| {
+        let woken = after_wake.get(&thread).copied().unwrap_or(Ns::ZERO);
+        (thread, woken.as_f64() / all.max(Ns(1)).as_f64())
     };
     Ok(ran.into_iter().map(part).collect())
 }

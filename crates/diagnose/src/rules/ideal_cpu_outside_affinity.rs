@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, ideal_cpu, ready_wait, thread_by_cpu};
 use model::words::ms;
-use model::{CpuId, Fix};
+use model::{CpuId, Fix, Ns};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -54,7 +54,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             "the source has no wakeups, so it is unknown which threads were ready".to_owned(),
         ));
     }
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     ctx.each_row(ready_wait::Table, |row| {
         let (thread, tid, running, same, other, not_recorded) = row.all((
             ready_wait::THREAD,
@@ -64,9 +64,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ready_wait::FREE_OTHER_TYPE_NS.or_zero(),
             ready_wait::PERMISSION_UNKNOWN_NS.or_zero(),
         ));
-        let outside_ns = outside.get(&thread).copied().unwrap_or(0);
-        let ns = same.saturating_add(other).saturating_sub(not_recorded).max(0);
-        if outside_ns > 0 && outside_ns as f64 >= ctx.threshold(&OUTSIDE_SHARE) * running as f64 && ns >= least {
+        let outside_ns = outside.get(&thread).copied().unwrap_or(Ns::ZERO);
+        let ns = (same + other - not_recorded).max(Ns::ZERO);
+        if outside_ns > Ns::ZERO
+            && outside_ns.as_f64() >= ctx.threshold(&OUTSIDE_SHARE) * running.as_f64()
+            && ns >= least
+        {
             claims.push(ctx.claim(thread, tid, ns));
             evidence.push(
                 ns,
@@ -85,7 +88,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     };
     ctx.each_row(ideal_cpu::Table, |row| {
         if row.get(ideal_cpu::THREAD) == most.thread {
-            evidence.push(i64::MAX, row, &[&ideal_cpu::NOT_ALLOWED_NS, &ideal_cpu::IDEAL_NS]);
+            evidence.push(Ns::MAX, row, &[&ideal_cpu::NOT_ALLOWED_NS, &ideal_cpu::IDEAL_NS]);
         }
     })?;
     // CPUs where it ran are allowed.
@@ -110,7 +113,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             most.name,
             ms(most.recoverable_ns)
         ),
-        range_ns: [0, finding.recoverable_ns],
+        range_ns: [Ns::ZERO, finding.recoverable_ns],
         confidence: Confidence::Medium,
         evidence: evidence.finish(),
         assumptions: vec![

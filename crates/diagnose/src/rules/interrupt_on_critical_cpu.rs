@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, cpus, critical_by_thread, interrupts, ready_wait};
 use model::words::{ms, percent, plain, plural, short};
-use model::{Column, CpuId, Fix, Row, ThreadKey};
+use model::{Column, CpuId, Fix, Ns, Row, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -43,13 +43,13 @@ const RAISED_BY_EACH: i64 = 4;
 /// The time that device handlers took from a thread on a CPU.
 #[derive(Clone, Default)]
 struct Taken {
-    time: i64,
+    time: Ns,
     count: i64,
     /// The number of interrupts of devices and of other CPUs, which raise softirqs. Without them, the thread runs the softirqs that it
     /// raised itself, as one does that sends packets to its own machine.
     raised_by_others: i64,
     /// The time of device interrupts, by number and name.
-    by_device: BTreeMap<(i64, String), i64>,
+    by_device: BTreeMap<(i64, String), Ns>,
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -61,10 +61,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             sums.raised_by_others = sums.raised_by_others.saturating_add(row.get(interrupts::COUNT));
         }
         if let Some(at) = movable(row).filter(|(thread, _)| !ctx.is_per_cpu_kthread(*thread)) {
-            let [number, count, time] =
-                row.all([interrupts::NUMBER.or_zero(), interrupts::COUNT, interrupts::HANDLER_NS]);
+            let (number, count, time) =
+                row.all((interrupts::NUMBER.or_zero(), interrupts::COUNT, interrupts::HANDLER_NS));
             let sums = taken.entry(at).or_default();
-            sums.time = sums.time.saturating_add(time);
+            sums.time += time;
             sums.count = sums.count.saturating_add(count);
             if row.get(interrupts::KIND) == "device" {
                 add(&mut sums.by_device, (number, row.get(interrupts::INTERRUPT).to_owned()), time);
@@ -76,7 +76,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             "no interrupts are recorded; `corewise record` records them unless --no-irq".to_owned(),
         ));
     }
-    let (least, mut cpus) = (ctx.share_ns(&MIN_SHARE).max(1), Vec::new());
+    let (least, mut cpus) = (ctx.share_ns(&MIN_SHARE).max(Ns(1)), Vec::new());
     ctx.each_row(cpus::Table, |row| cpus.push(row.get(cpus::CPU)))?;
     taken.retain(|_, sums| sums.time >= least && sums.count / RAISED_BY_EACH <= sums.raised_by_others);
     // The critical path of a file requires a pass of its own.
@@ -87,26 +87,26 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     ctx.each_row(ready_wait::Table, |row| {
         add(&mut running, row.get(ready_wait::THREAD), row.get(ready_wait::RUNNING_NS))
     })?;
-    let share = ctx.threshold(&MIN_PATH_SHARE) * ctx.span().len().0.max(1) as f64;
+    let share = ctx.threshold(&MIN_PATH_SHARE) * ctx.span().len().max(Ns(1)).as_f64();
     let (mut claims, mut best) = (Vec::new(), None::<MostAffected>);
     ctx.each_row(critical_by_thread::Table, |row| {
         let (thread, tid, path) =
             row.all((critical_by_thread::THREAD, critical_by_thread::TID.or_zero(), critical_by_thread::PATH_NS));
         let of_thread = taken.range((thread, i64::MIN)..=(thread, i64::MAX));
-        let Some(((_, cpu), sums)) = of_thread.max_by_key(|(_, sums)| sums.time).filter(|_| path as f64 >= share)
+        let Some(((_, cpu), sums)) = of_thread.max_by_key(|(_, sums)| sums.time).filter(|_| path.as_f64() >= share)
         else {
             return;
         };
-        let ran = row.all(ON_PATH).iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
-        let off_path = running.get(&thread).copied().unwrap_or(0).saturating_sub(ran).max(0);
-        let part = ran as f64 / ran.saturating_add(off_path).max(1) as f64;
-        let on_path = (sums.time as f64 * part).round() as i64;
+        let ran = row.all(ON_PATH).iter().sum::<Ns>();
+        let off_path = (running.get(&thread).copied().unwrap_or(Ns::ZERO) - ran).max(Ns::ZERO);
+        let part = ran.as_f64() / (ran + off_path).max(Ns(1)).as_f64();
+        let on_path = Ns::nearest(sums.time.as_f64() * part);
         if on_path < least {
             return;
         }
         claims.push(ctx.claim(thread, tid, on_path));
         if best.as_ref().is_none_or(|best| best.on_path < on_path) {
-            let range_ns = [sums.time.saturating_sub(off_path).clamp(0, on_path), sums.time.min(ran).max(on_path)];
+            let range_ns = [(sums.time - off_path).clamp(Ns::ZERO, on_path), sums.time.min(ran).max(on_path)];
             best = Some(MostAffected { thread, cpu: *cpu, path, on_path, range_ns });
         }
     })?;
@@ -130,13 +130,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 struct MostAffected {
     thread: ThreadKey,
     cpu: i64,
-    path: i64,
-    on_path: i64,
-    range_ns: [i64; 2],
+    path: Ns,
+    on_path: Ns,
+    range_ns: [Ns; 2],
 }
 
 /// The columns of `critical_by_thread` that sum up the thread's running time on the path.
-const ON_PATH: [Column<critical_by_thread::Table, i64>; 5] = [
+const ON_PATH: [Column<critical_by_thread::Table, Ns>; 5] = [
     critical_by_thread::RUNNING_PERFORMANCE_NS,
     critical_by_thread::RUNNING_MIDDLE_NS,
     critical_by_thread::RUNNING_EFFICIENT_NS,
@@ -167,7 +167,7 @@ fn finding(ctx: &RuleContext<'_>, claims: Vec<Claim>, best: &MostAffected, sums:
     Finding {
         title: format!(
             "{name}, which is {} of the critical path, lost {} ms on CPU {} to {}, mainly of {device_name}",
-            percent(best.path, ctx.span().len().0),
+            percent(best.path, ctx.span().len()),
             ms(sums.time),
             best.cpu,
             plural(sums.count.unsigned_abs(), "interrupt handler")

@@ -9,7 +9,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, ready_wait, waits};
 use model::words::{ms, percent, plural, time};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -66,13 +66,13 @@ const SYNCS: [&str; 6] = ["fsync", "fdatasync", "sync", "syncfs", "msync", "sync
 /// The waits of a thread.
 #[derive(Clone, Copy, Default)]
 struct Waits {
-    tid: i64,
+    tid: Tid,
     count: i64,
-    blocked: i64,
+    blocked: Ns,
     /// The part of `blocked` that is for reading, according to a callchain.
-    read: i64,
+    read: Ns,
     /// The same for writing to a device and waiting until it is there.
-    sync: i64,
+    sync: Ns,
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -103,9 +103,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let sums = waits.entry(thread).or_default();
         sums.tid = tid;
         sums.count = sums.count.saturating_add(count);
-        sums.blocked = sums.blocked.saturating_add(blocked);
-        sums.read += if read { blocked } else { 0 };
-        sums.sync += if sync { blocked } else { 0 };
+        sums.blocked += blocked;
+        sums.read += if read { blocked } else { Ns::ZERO };
+        sums.sync += if sync { blocked } else { Ns::ZERO };
         evidence.push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS]);
     })?;
     if any && !has_states {
@@ -113,26 +113,26 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let mut ran = BTreeMap::new();
     ctx.each_row(ready_wait::Table, |row| add(&mut ran, row.get(ready_wait::THREAD), row.get(ready_wait::RUNNING_NS)))?;
-    let span = ctx.span().len().0 as f64;
+    let span = ctx.span().len().as_f64();
     let (part, rate) = (ctx.threshold(&MIN_WAITING), ctx.threshold(&MIN_PER_SECOND));
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     let of_pools = pooled(ctx, &processes, &waits)?;
     waits.retain(|thread, sums| {
-        let own = sums.blocked.saturating_add(ran.get(thread).copied().unwrap_or(0)) as f64;
-        sums.blocked >= least && sums.blocked as f64 >= part * own && sums.count as f64 >= rate * span / 1e9
+        let own = (sums.blocked + ran.get(thread).copied().unwrap_or(Ns::ZERO)).as_f64();
+        sums.blocked >= least && sums.blocked.as_f64() >= part * own && sums.count as f64 >= rate * span / 1e9
     });
-    let alone = waits.values().map(|sums| sums.blocked).max().unwrap_or(0);
+    let alone = waits.values().map(|sums| sums.blocked).max().unwrap_or(Ns::ZERO);
     let enough = |pool: &Pooled| {
-        let own = pool.waits.blocked.saturating_add(pool.running) as f64;
+        let own = (pool.waits.blocked + pool.running).as_f64();
         pool.waits.blocked > alone.max(least)
-            && pool.waits.blocked as f64 >= part * own
+            && pool.waits.blocked.as_f64() >= part * own
             && pool.waits.count as f64 >= rate * span / 1e9
     };
     let pool = of_pools.into_iter().filter(enough).max_by_key(|pool| pool.waits.blocked);
-    let switching = |sums: &Waits| (sums.count as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
+    let switching = |sums: &Waits| Ns::whole(sums.count as f64 * 2.0 * ctx.threshold(&SWITCH));
     // Many writes can be made durable by one wait; reads at the same time are limited by the device.
-    let saved = |sums: &Waits, ns: i64| if 2 * sums.sync > sums.blocked { ns } else { ns - ns / IN_FLIGHT };
-    let mut cpu_ns = waits.values().fold(0_i64, |sum, sums| sum.saturating_add(saved(sums, switching(sums))));
+    let saved = |sums: &Waits, ns: Ns| if sums.sync * 2 > sums.blocked { ns } else { ns - ns / IN_FLIGHT };
+    let mut cpu_ns = waits.values().fold(Ns::ZERO, |sum, sums| sum + saved(sums, switching(sums)));
     // Threads of a pool that wait in turn are as one thread that waits for all of their time.
     if let Some(pool) = pool {
         waits = pool.tids.iter().map(|(thread, tid)| (*thread, Waits { tid: *tid, ..pool.waits })).collect();
@@ -140,13 +140,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let claims: Vec<_> = waits
         .iter()
-        .map(|(key, sums)| ctx.claim(*key, sums.tid, saved(sums, sums.blocked.saturating_add(switching(sums)))))
+        .map(|(key, sums)| ctx.claim(*key, sums.tid, saved(sums, sums.blocked + switching(sums))))
         .collect();
     let change = Fix::InFlight { threads: threads(&claims), requests: IN_FLIGHT as u32 };
     let finding = ctx.finding(claims, change, String::new());
     let first = finding.threads.first().map(|most| (most.name.clone(), waits.get(&most.thread)));
     let Some((name, Some(sums))) = first else { return Ok(RuleOutcome::Findings(Vec::new())) };
-    let (is_read, is_sync) = (2 * sums.read > sums.blocked, 2 * sums.sync > sums.blocked);
+    let (is_read, is_sync) = (sums.read * 2 > sums.blocked, sums.sync * 2 > sums.blocked);
     let what = if is_sync {
         format!(
             "Let {name} make several changes durable at a time: commit in larger transactions, or write its log in groups"
@@ -161,12 +161,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             plural(sums.count.unsigned_abs(), "time"),
             time(sums.blocked / sums.count.max(1)),
             ms(sums.blocked),
-            percent(sums.blocked, ctx.span().len().0)
+            percent(sums.blocked, ctx.span().len())
         ),
         range_ns: if is_read || is_sync {
             RANGE.of(best)
         } else {
-            [0, sums.blocked.saturating_add(ctx.upper(&SWITCH, switching(sums)))]
+            [Ns::ZERO, sums.blocked + ctx.upper(&SWITCH, switching(sums))]
         },
         cpu_ns: Some(cpu_ns),
         confidence: if is_read || is_sync { Confidence::Medium } else { Confidence::Low },
@@ -191,8 +191,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 struct Pooled {
     waits: Waits,
     /// Their running time on the path.
-    running: i64,
-    tids: BTreeMap<ThreadKey, i64>,
+    running: Ns,
+    tids: BTreeMap<ThreadKey, Tid>,
 }
 
 /// The pools in which several threads wait for a device on the critical path: one at a time, as the path is in one place. A runtime that
@@ -202,7 +202,7 @@ fn pooled(
     processes: &Processes,
     waits: &BTreeMap<ThreadKey, Waits>,
 ) -> Result<Vec<Pooled>, EngineError> {
-    let (mut pools, mut blocked) = (BTreeMap::<Pool, Pooled>::new(), BTreeMap::<Pool, i64>::new());
+    let (mut pools, mut blocked) = (BTreeMap::<Pool, Pooled>::new(), BTreeMap::<Pool, Ns>::new());
     ctx.each_row(critical_by_thread::Table, |row| {
         let thread = row.get(critical_by_thread::THREAD);
         let Some(own) = waits.get(&thread) else { return };
@@ -215,20 +215,24 @@ fn pooled(
         let pool = pools.entry(key.clone()).or_default();
         pool.tids.insert(thread, own.tid);
         let path = row.get(critical_by_thread::PATH_NS);
-        pool.running = pool.running.saturating_add(path - waiting.iter().sum::<i64>());
+        pool.running += path - waiting.iter().sum::<Ns>();
         pool.waits.count = pool.waits.count.saturating_add(own.count);
-        pool.waits.blocked = pool.waits.blocked.saturating_add(own.blocked);
-        pool.waits.read = pool.waits.read.saturating_add(own.read);
-        pool.waits.sync = pool.waits.sync.saturating_add(own.sync);
+        pool.waits.blocked += own.blocked;
+        pool.waits.read += own.read;
+        pool.waits.sync += own.sync;
         add(&mut blocked, key, waiting[2]);
     })?;
     for (key, pool) in &mut pools {
-        let on_path = blocked.get(key).copied().unwrap_or(0).min(pool.waits.blocked);
-        let part = on_path as f64 / pool.waits.blocked.max(1) as f64;
-        let scaled = |ns: i64| (ns as f64 * part) as i64;
+        let on_path = blocked.get(key).copied().unwrap_or(Ns::ZERO).min(pool.waits.blocked);
+        let part = on_path.as_f64() / pool.waits.blocked.max(Ns(1)).as_f64();
         let of = pool.waits;
-        pool.waits =
-            Waits { count: scaled(of.count), blocked: on_path, read: scaled(of.read), sync: scaled(of.sync), ..of };
+        pool.waits = Waits {
+            count: (of.count as f64 * part) as i64,
+            blocked: on_path,
+            read: of.read.scaled(part),
+            sync: of.sync.scaled(part),
+            ..of
+        };
     }
     Ok(pools.into_values().filter(|pool| pool.tids.len() > 1).collect())
 }

@@ -11,7 +11,7 @@ use crate::unmarked::{lock_calls, process_lock};
 use engine::EngineError;
 use model::tables::{self, parallel_regions, pools, ready_wait, run_lengths, waits};
 use model::words::{ms, plural};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -188,11 +188,11 @@ const MAX_MESSAGES: Threshold = Threshold {
 #[derive(Default)]
 struct Queue {
     /// By thread key: TID, number of waits, time waited.
-    by_thread: BTreeMap<ThreadKey, (i64, i64, i64)>,
+    by_thread: BTreeMap<ThreadKey, (Tid, i64, Ns)>,
     /// Waiting threads and wakers: a thread that always keeps the lock never waits for it.
     members: BTreeSet<ThreadKey>,
     /// For how long the wakers had waited themselves.
-    queued: i64,
+    queued: Ns,
     /// Waits that were ended together with others.
     together: i64,
     /// Waits by waker, if it ran meanwhile as a lock holder does.
@@ -202,17 +202,17 @@ struct Queue {
     short: i64,
     /// Whether a callchain shows that it is a lock.
     is_known_lock: bool,
-    running: i64,
+    running: Ns,
     /// Of the thread that ran most.
-    most_running: i64,
+    most_running: Ns,
     /// For how long they ran while a CPU was idle.
-    with_idle: i64,
+    with_idle: Ns,
     /// Waits for each other in other system calls: for messages.
     messages: i64,
     /// Waits by waiting thread and waker.
     by_pair: BTreeMap<[ThreadKey; 2], i64>,
     /// For how long the wakers ran during the waits.
-    ran_meanwhile: i64,
+    ran_meanwhile: Ns,
     evidence: EvidenceRows,
 }
 impl Queue {
@@ -228,7 +228,7 @@ impl Queue {
 
     /// Whether the wakers had waited too.
     fn is_passed_on(&self, ctx: &RuleContext<'_>) -> bool {
-        self.queued as f64 >= ctx.threshold(&MIN_QUEUE) * self.blocked() as f64 && self.is_one_at_a_time(ctx)
+        self.queued.as_f64() >= ctx.threshold(&MIN_QUEUE) * self.blocked().as_f64() && self.is_one_at_a_time(ctx)
     }
 
     /// Whether they were woken one at a time. Steps that all of them make together are not a queue, although they queue briefly for
@@ -240,7 +240,7 @@ impl Queue {
     /// Whether the wakers kept running, and the woken threads found the lock taken.
     fn is_retaken(&self, ctx: &RuleContext<'_>) -> bool {
         let waits = self.waits() as f64;
-        self.ran_meanwhile as f64 >= ctx.threshold(&MIN_HELD) * self.blocked() as f64
+        self.ran_meanwhile.as_f64() >= ctx.threshold(&MIN_HELD) * self.blocked().as_f64()
             && self.short as f64 >= ctx.threshold(&MIN_SHORT) * self.runs.max(1) as f64
             && self.is_one_at_a_time(ctx)
             && self.by_others() as f64 >= ctx.threshold(&MIN_BY_OTHERS) * waits
@@ -249,7 +249,7 @@ impl Queue {
     /// Whether there are two threads, and each waits while the other one runs.
     fn alternates(&self, ctx: &RuleContext<'_>) -> bool {
         self.members.len() == 2
-            && self.ran_meanwhile as f64 >= ctx.threshold(&MIN_HELD) * self.blocked() as f64
+            && self.ran_meanwhile.as_f64() >= ctx.threshold(&MIN_HELD) * self.blocked().as_f64()
             && self.is_one_at_a_time(ctx)
             && self.by_others() as f64 >= ctx.threshold(&MIN_BY_OTHERS) * self.waits() as f64
     }
@@ -263,20 +263,20 @@ impl Queue {
         let most = self.members.iter().map(with).max().unwrap_or(0);
         let is_hub = self.members.len() > 2 && most as f64 >= ctx.threshold(&MAX_HUB) * self.waits() as f64;
         let by_messages = self.messages as f64 >= ctx.threshold(&MAX_MESSAGES) * self.waits() as f64;
-        is_hub || by_messages || self.most_running as f64 >= ctx.threshold(&MAX_OF_ONE) * self.running as f64
+        is_hub || by_messages || self.most_running.as_f64() >= ctx.threshold(&MAX_OF_ONE) * self.running.as_f64()
     }
 
-    fn blocked(&self) -> i64 {
-        self.by_thread.values().fold(0, |sum, (.., blocked)| sum.saturating_add(*blocked))
+    fn blocked(&self) -> Ns {
+        self.by_thread.values().map(|(.., blocked)| blocked).sum()
     }
 
     /// How many of them ran at the same time while the others queued, if all others did.
     fn running_while_queued(&self) -> f64 {
-        self.ran_meanwhile as f64 * (self.members.len() as f64 - 1.0) / self.blocked().max(1) as f64
+        self.ran_meanwhile.as_f64() * (self.members.len() as f64 - 1.0) / self.blocked().max(Ns(1)).as_f64()
     }
 
     /// What they ran one at a time: everything if that holds for the whole time, else what ran while others waited.
-    fn serial_ns(&self, whole_time: bool) -> i64 {
+    fn serial_ns(&self, whole_time: bool) -> Ns {
         if whole_time { self.running } else { self.ran_meanwhile }
     }
 }
@@ -302,22 +302,22 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             queue.messages = queue.messages.saturating_add(row.get(waits::WAITS));
             return;
         }
-        let [tid, waits, blocked, queued, ran] = row.all([
+        let (tid, waits, blocked, queued, ran) = row.all((
             waits::TID,
             waits::WAITS,
             waits::BLOCKED_NS,
             waits::WAKER_BLOCKED_NS.or_zero(),
             waits::WAKER_RUNNING_NS.or_zero(),
-        ]);
+        ));
         let queue = queues.entry(pool).or_default();
-        let sums = queue.by_thread.entry(thread).or_insert((tid, 0, 0));
-        *sums = (tid, sums.1.saturating_add(waits), sums.2.saturating_add(blocked));
+        let sums = queue.by_thread.entry(thread).or_insert((tid, 0, Ns::ZERO));
+        *sums = (tid, sums.1.saturating_add(waits), sums.2 + blocked);
         queue.members.extend([thread, waker]);
         add(&mut queue.by_pair, [thread, waker], waits);
-        queue.queued = queue.queued.saturating_add(queued);
-        queue.ran_meanwhile = queue.ran_meanwhile.saturating_add(ran);
+        queue.queued += queued;
+        queue.ran_meanwhile += ran;
         queue.together = queue.together.saturating_add(row.get(waits::WOKEN_TOGETHER.or_zero()));
-        if ran as f64 >= ctx.threshold(&MIN_HELD) * blocked as f64 {
+        if ran.as_f64() >= ctx.threshold(&MIN_HELD) * blocked.as_f64() {
             add(&mut queue.held_by, waker, waits);
         }
         queue.is_known_lock |= reason.is_some();
@@ -336,7 +336,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     ctx.each_row(ready_wait::Table, |row| {
         let (thread, running) = row.all((ready_wait::THREAD, ready_wait::RUNNING_NS));
         if let Some(queue) = queues.get_mut(&processes.pool(ctx, thread)) {
-            queue.running = queue.running.saturating_add(running);
+            queue.running += running;
             queue.most_running = queue.most_running.max(running);
         }
     })?;
@@ -344,21 +344,21 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let (thread, runs) = row.all((run_lengths::THREAD, run_lengths::AFTER_WAKE.or_zero()));
         if let (Some(queue), Some(to)) = (queues.get_mut(&processes.pool(ctx, thread)), row.get(run_lengths::TO_NS)) {
             queue.runs = queue.runs.saturating_add(runs);
-            queue.short += if to as f64 <= ctx.threshold(&SHORT_RUN_NS) { runs } else { 0 };
+            queue.short += if to.as_f64() <= ctx.threshold(&SHORT_RUN_NS) { runs } else { 0 };
         }
     })?;
     ctx.each_row(pools::Table, |row| {
         if let Some(queue) = queues.get_mut(&processes.pool(ctx, row.get(pools::THREAD))) {
-            queue.with_idle = queue.with_idle.saturating_add(row.get(pools::WITH_IDLE_NS));
+            queue.with_idle += row.get(pools::WITH_IDLE_NS);
         }
     })?;
     let cpus = ctx.cpus()?;
-    let span = ctx.span().len().0.max(1) as f64;
+    let span = ctx.span().len().max(Ns(1)).as_f64();
     let limits = [MIN_THREADS, MIN_PER_SECOND, MIN_WAITING, MIN_BUSY, MAX_BUSY];
     let [members, rate, waiting, least, most] = limits.map(|limit| ctx.threshold(&limit));
     let busy = |running: f64| (least..=most).contains(&running);
     let is_convoy = |queue: &Queue, whole_time: bool| {
-        let (blocked, ran) = (queue.blocked() as f64, queue.serial_ns(whole_time) as f64);
+        let (blocked, ran) = (queue.blocked().as_f64(), queue.serial_ns(whole_time).as_f64());
         // While one of n threads runs, n - 1 wait.
         let waiting = waiting * ((queue.members.len() as f64 - 1.0) / 2.0).min(1.0);
         queue.waits() as f64 >= rate * ran.min(span) / 1e9
@@ -377,7 +377,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             found.extend(finding(ctx, &pool.1, queue, whole_time, cpus));
         }
     }
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     if found.is_empty() {
         found = lock_calls::find(ctx, least)?;
     }
@@ -389,16 +389,16 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 fn share_regions(ctx: &RuleContext<'_>, (pid, _): &Pool, queue: &Queue) -> Result<bool, EngineError> {
     let least = ctx.threshold(&MIN_PER_REGION);
     for source in [Source::ByMarks, Source::Detected] {
-        let regions = by_name(ctx, source, |sums: &mut (i64, i64), row| {
+        let regions = by_name(ctx, source, |sums: &mut (i64, Ns), row| {
             let [start, end] = row.all([parallel_regions::START_NS, parallel_regions::END_NS]);
-            *sums = (sums.0 + 1, sums.1.saturating_add(end - start));
+            *sums = (sums.0 + 1, sums.1 + (end - start));
         })?;
         for (of, (count, length)) in regions.into_iter().flatten() {
             // Half of their waiting at least: each of them waits for a part of the region.
-            let long = length.saturating_mul(queue.members.len() as i64) >= queue.blocked() / 2;
+            let long = length * queue.members.len() as i64 >= queue.blocked() / 2;
             let several = queue.waits() as f64 >= least * count as f64;
             if of.0 == *pid && long && several {
-                let workers = workers(ctx, source, (of.0, &of.1), 0)?;
+                let workers = workers(ctx, source, (of.0, &of.1), Ns::ZERO)?;
                 if queue.members.iter().all(|member| workers.iter().any(|worker| worker.thread == *member)) {
                     return Ok(true);
                 }
@@ -414,8 +414,8 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cp
     // Others cannot do it at the same time on CPUs that are busy.
     let ran = queue.serial_ns(whole_time).min(queue.with_idle);
     let spread = ran - ran / parallel;
-    let switching = |waits: i64| (waits as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
-    let claim = |(thread, (tid, waits, blocked)): (&ThreadKey, &(i64, i64, i64))| {
+    let switching = |waits: i64| Ns::whole(waits as f64 * 2.0 * ctx.threshold(&SWITCH));
+    let claim = |(thread, (tid, waits, blocked)): (&ThreadKey, &(Tid, i64, Ns))| {
         ctx.claim(*thread, *tid, spread.max(switching(*waits)).min(*blocked))
     };
     let claims: Vec<_> = queue.by_thread.iter().map(claim).collect();

@@ -9,7 +9,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, priority_residency, ran_instead, ready_wait, waits};
 use model::words::{ms, plural};
-use model::{Fix, Policy, ThreadKey};
+use model::{Fix, Ns, Policy, ThreadKey, Tid};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -46,14 +46,14 @@ pub(super) const RULE: Rule = Rule {
 const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 /// The time behind each thread of lower priority, by its key and TID.
-type Lower = BTreeMap<(ThreadKey, i64), i64>;
+type Lower = BTreeMap<(ThreadKey, Tid), Ns>;
 
 /// The sums of a thread that waited.
 #[derive(Default)]
 struct Waited {
-    tid: i64,
-    while_lower_ran: i64,
-    possibly: i64,
+    tid: Tid,
+    while_lower_ran: Ns,
+    possibly: Ns,
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -95,16 +95,16 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
                     && needed.get(&ran_instead).is_some_and(|waited| *waited >= ns) => {}
             (Some(ran_instead), ..) if groups_decide.contains(&(thread, ran_instead)) => {}
             (Some(ran_instead), Some(prio), Some(own)) if prio > own => {
-                sums.while_lower_ran = sums.while_lower_ran.saturating_add(ns);
+                sums.while_lower_ran += ns;
                 let tid = row.get(ran_instead::RAN_INSTEAD_TID.or_zero());
                 add(lower.entry(thread).or_default(), (ran_instead, tid), ns);
                 evidence.push(ns, row, &[&ran_instead::READY_NS]);
             }
             (Some(_), Some(_), Some(_)) => {}
-            _ => sums.possibly = sums.possibly.saturating_add(ns),
+            _ => sums.possibly += ns,
         }
     })?;
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     waited.retain(|_, sums| sums.while_lower_ran >= least);
     let claims: Vec<Claim> = waited.iter().map(|(key, sums)| ctx.claim(*key, sums.tid, sums.while_lower_ran)).collect();
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
@@ -114,7 +114,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     // Those behind which the thread of the title waited.
     let lower = lower.remove(&most.thread).unwrap_or_default();
     let lower: Vec<Claim> = lower.iter().map(|((key, tid), ns)| ctx.claim(*key, *tid, *ns)).collect();
-    let upper = waited.get(&most.thread).map_or(0, |sums| sums.while_lower_ran.saturating_add(sums.possibly));
+    let upper = waited.get(&most.thread).map_or(Ns::ZERO, |sums| sums.while_lower_ran + sums.possibly);
     let change = Fix::Policy { threads: threads(&lower), policy: Policy::Idle };
     let names = threads(&lower).name;
     let others = lower.iter().filter(|claim| claim.name != names).count();
@@ -133,7 +133,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ),
         severity: ctx.severity(recoverable_ns),
         recoverable_ns,
-        range_ns: if by_path { RANGE.of(on_path) } else { [0, upper] },
+        range_ns: if by_path { RANGE.of(on_path) } else { [Ns::ZERO, upper] },
         confidence: Confidence::High,
         evidence: evidence.finish(),
         assumptions: vec![
@@ -153,22 +153,22 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 
 /// What the critical path gains without the threads of lower priority: the ready time of the delayed threads on it, up to the CPU time that
 /// those of lower priority took, on CPUs that work in parallel.
-fn path_gain(ctx: &RuleContext<'_>, claims: &[Claim], lower: &BTreeMap<ThreadKey, Lower>) -> Result<i64, EngineError> {
+fn path_gain(ctx: &RuleContext<'_>, claims: &[Claim], lower: &BTreeMap<ThreadKey, Lower>) -> Result<Ns, EngineError> {
     let delayed: BTreeSet<ThreadKey> = claims.iter().map(|claim| claim.thread).collect();
     let lower: BTreeSet<ThreadKey> = lower
         .iter()
         .filter(|(thread, _)| delayed.contains(thread))
         .flat_map(|(_, by)| by.keys().map(|(key, _)| *key))
         .collect();
-    let (mut ready, mut took) = (0_i64, 0_i64);
+    let (mut ready, mut took) = (Ns::ZERO, Ns::ZERO);
     ctx.each_row(critical_by_thread::Table, |row| {
         if delayed.contains(&row.get(critical_by_thread::THREAD)) {
-            ready = ready.saturating_add(row.get(critical_by_thread::READY_NS));
+            ready += row.get(critical_by_thread::READY_NS);
         }
     })?;
     ctx.each_row(ready_wait::Table, |row| {
         if lower.contains(&row.get(ready_wait::THREAD)) {
-            took = took.saturating_add(row.get(ready_wait::RUNNING_NS));
+            took += row.get(ready_wait::RUNNING_NS);
         }
     })?;
     Ok(ready.min(took / ctx.cpus()?.max(1)))
@@ -178,7 +178,7 @@ fn path_gain(ctx: &RuleContext<'_>, claims: &[Claim], lower: &BTreeMap<ThreadKey
 fn worst_priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Option<i64>>, EngineError> {
     let mut worst: BTreeMap<ThreadKey, Option<i64>> = BTreeMap::new();
     ctx.each_row(priority_residency::Table, |row| {
-        if row.get(priority_residency::READY_NS) > 0 {
+        if row.get(priority_residency::READY_NS) > Ns::ZERO {
             let prio = row.get(priority_residency::PRIO);
             let own = worst.entry(row.get(priority_residency::THREAD)).or_insert(prio);
             *own = own.zip(prio).map(|(a, b)| a.max(b));

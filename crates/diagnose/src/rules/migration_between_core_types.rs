@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, migrations, ready_wait, thread_by_core_type};
 use model::words::{ms, plural};
-use model::{CoreType, Fix, ThreadKey};
+use model::{CoreType, Fix, Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -54,14 +54,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         add(&mut running, row.get(ready_wait::THREAD), row.get(ready_wait::RUNNING_NS))
     })?;
     let (mut claims, mut evidence, mut moves) = (Vec::new(), EvidenceRows::default(), BTreeMap::new());
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     ctx.each_row(migrations::Table, |row| {
         let (thread, tid, faster, slower) =
             row.all((migrations::THREAD, migrations::TID, migrations::TO_FASTER, migrations::TO_SLOWER));
         let count = faster.saturating_add(slower);
-        let ran = running.get(&thread).copied().unwrap_or(0);
-        let lost = (count as f64 * ctx.threshold(&MOVE_NS)) as i64;
-        if count as f64 > ctx.threshold(&MAX_PER_SECOND) * ran as f64 / 1e9 && ran >= MIN_RATE_NS && lost >= least {
+        let ran = running.get(&thread).copied().unwrap_or(Ns::ZERO);
+        let lost = Ns::whole(count as f64 * ctx.threshold(&MOVE_NS));
+        if count as f64 > ctx.threshold(&MAX_PER_SECOND) * ran.as_f64() / 1e9 && ran >= MIN_RATE_NS && lost >= least {
             claims.push(ctx.claim(thread, tid, lost));
             moves.insert(thread, (count, ran));
             evidence.push(lost, row, &[&migrations::TO_FASTER, &migrations::TO_SLOWER, &migrations::MIGRATIONS]);
@@ -82,7 +82,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ms(ran),
             ms(most.recoverable_ns)
         ),
-        range_ns: [0, finding.recoverable_ns],
+        range_ns: [Ns::ZERO, finding.recoverable_ns],
         confidence: Confidence::Low,
         evidence: evidence.finish(),
         assumptions: vec![
@@ -95,7 +95,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 
 /// Efficient if the thread ran there for longer than on all faster cores, else performance.
 fn preferred_type(ctx: &RuleContext<'_>, thread: ThreadKey) -> Result<CoreType, EngineError> {
-    let (mut slow, mut fast) = (0_i64, 0_i64);
+    let (mut slow, mut fast) = (Ns::ZERO, Ns::ZERO);
     ctx.each_row(thread_by_core_type::Table, |row| {
         if row.get(thread_by_core_type::THREAD) == thread {
             let to = if ["efficient", "low_power"].contains(&row.get(thread_by_core_type::CORE_TYPE)) {
@@ -103,7 +103,7 @@ fn preferred_type(ctx: &RuleContext<'_>, thread: ThreadKey) -> Result<CoreType, 
             } else {
                 &mut fast
             };
-            *to = to.saturating_add(row.get(thread_by_core_type::RUNNING_NS));
+            *to += row.get(thread_by_core_type::RUNNING_NS);
         }
     })?;
     Ok(if slow > fast { CoreType::Efficient } else { CoreType::Performance })

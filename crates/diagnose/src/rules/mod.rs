@@ -46,7 +46,7 @@ use crate::context::RuleContext;
 use crate::rule::{Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, cpus, ready_wait, smt_cores};
-use model::{Column, TableDef};
+use model::{Column, Ns, TableDef};
 use std::collections::BTreeSet;
 
 /// The assumed cost of a context switch.
@@ -60,7 +60,7 @@ const SWITCH: Threshold = Threshold {
 };
 
 /// The columns of `ready_wait` that sum up ready time after a thread left its CPU while runnable.
-const LEFT_RUNNABLE: [Column<ready_wait::Table, i64>; 5] = [
+const LEFT_RUNNABLE: [Column<ready_wait::Table, Ns>; 5] = [
     ready_wait::READY_PREEMPTED_NS.or_zero(),
     ready_wait::READY_YIELDED_NS.or_zero(),
     ready_wait::READY_THROTTLED_NS.or_zero(),
@@ -77,7 +77,7 @@ pub(crate) const MIN_SHARE: Threshold = Threshold {
 };
 
 /// The least running time that shows how often something happens in it: a time slice.
-pub(crate) const MIN_RATE_NS: i64 = 1_000_000;
+pub(crate) const MIN_RATE_NS: Ns = Ns(1_000_000);
 
 /// The minimum share of the critical path that makes a thread critical.
 const MIN_PATH_SHARE: Threshold = Threshold {

@@ -9,7 +9,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, priority_residency, ran_instead, ready_wait, thread_scheduling};
 use model::words::{ms, percent};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -77,9 +77,9 @@ type Side = (Pool, i64);
 #[derive(Default)]
 struct Shared {
     /// Ready time of the side with the better nice value, by its thread and the thread that ran instead.
-    ready: BTreeMap<(ThreadKey, ThreadKey), i64>,
+    ready: BTreeMap<(ThreadKey, ThreadKey), Ns>,
     /// Ready time of the other side while the better one ran.
-    other_ready: i64,
+    other_ready: Ns,
 }
 
 /// Two sides that shared CPUs contrary to their nice values.
@@ -89,21 +89,21 @@ struct Unfair {
     /// The share that was due to it.
     due: f64,
     /// By how much it ran too long, ns.
-    excess: i64,
+    excess: Ns,
     /// As in [`Shared`].
-    ready: BTreeMap<(ThreadKey, ThreadKey), i64>,
+    ready: BTreeMap<(ThreadKey, ThreadKey), Ns>,
     /// Whether the side with the better nice value belongs to the recorded process.
     is_own: bool,
 }
 
 impl Shared {
     fn unfair(self, is_own: bool, levels: i64, ctx: &RuleContext<'_>) -> Option<Unfair> {
-        let ready = self.ready.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
-        let both = ready.saturating_add(self.other_ready);
-        let part = ready as f64 / both.max(1) as f64;
+        let ready = self.ready.values().sum::<Ns>();
+        let both = ready + self.other_ready;
+        let part = ready.as_f64() / both.max(Ns(1)).as_f64();
         let due = 1.0 / (1.0 + 1.25_f64.powi(i32::try_from(levels).unwrap_or(i32::MAX)));
-        let excess = ready - (due * both as f64) as i64;
-        let is_unfair = both >= ctx.share_ns(&MIN_SHARE).max(1) && part - due >= ctx.threshold(&MIN_EXCESS);
+        let excess = ready - Ns::whole(due * both.as_f64());
+        let is_unfair = both >= ctx.share_ns(&MIN_SHARE).max(Ns(1)) && part - due >= ctx.threshold(&MIN_EXCESS);
         is_unfair.then_some(Unfair { part, due, excess, ready: self.ready, is_own })
     }
 }
@@ -114,7 +114,7 @@ struct Found {
     /// The rows of other processes, and those of the recorded process, as the side with the better nice value.
     evidence: [EvidenceRows; 2],
     /// TIDs by thread key.
-    tids: BTreeMap<ThreadKey, i64>,
+    tids: BTreeMap<ThreadKey, Tid>,
 }
 
 /// The pairs of threads, better nice value first, that share a CPU contrary to their nice values. Another policy of a thread does not
@@ -151,7 +151,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 
 /// Facts about all threads.
 struct AllThreads {
-    tids: BTreeMap<ThreadKey, i64>,
+    tids: BTreeMap<ThreadKey, Tid>,
     /// Control groups by thread key.
     cgroups: BTreeMap<ThreadKey, String>,
     cpus: i64,
@@ -168,15 +168,15 @@ fn finding(
     let Some(worst) = pairs.iter().max_by_key(|unfair| unfair.excess) else { return Ok(None) };
     let (mut lost, mut lower) = (BTreeMap::new(), BTreeMap::new());
     for unfair in pairs {
-        let all = unfair.ready.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns)).max(1) as f64;
+        let all = unfair.ready.values().sum::<Ns>().max(Ns(1)).as_f64();
         for ((high, low), ns) in &unfair.ready {
-            let excess = (unfair.excess as f64 * *ns as f64 / all) as i64;
+            let excess = Ns::whole(unfair.excess.as_f64() * ns.as_f64() / all);
             add(&mut lost, *high, excess);
             add(&mut lower, *low, excess);
         }
     }
-    let claimed = |sums: &BTreeMap<ThreadKey, i64>| -> Vec<Claim> {
-        sums.iter().map(|(key, ns)| ctx.claim(*key, set.tids.get(key).copied().unwrap_or(0), *ns)).collect()
+    let claimed = |sums: &BTreeMap<ThreadKey, Ns>| -> Vec<Claim> {
+        sums.iter().map(|(key, ns)| ctx.claim(*key, set.tids.get(key).copied().unwrap_or(Tid::IDLE), *ns)).collect()
     };
     let (claims, competitors) = (claimed(&lost), claimed(&lower));
     let cgroup = |thread: &ThreadKey| set.cgroups.get(thread).filter(|path| !path.is_empty());
@@ -193,7 +193,7 @@ fn finding(
     for (thread, ns) in lost.iter().filter(|_| set.processes.are_recorded()) {
         add(&mut of_process, set.processes.pool(ctx, *thread).0, *ns);
     }
-    let most = of_process.into_values().max().unwrap_or(0);
+    let most = of_process.into_values().max().unwrap_or(Ns::ZERO);
     let mut finding = ctx.finding(
         claims,
         grouped,
@@ -201,16 +201,16 @@ fn finding(
     );
     finding.recoverable_ns = finding.recoverable_ns.max(most / set.cpus);
     // While the others have one CPU, its threads also wait for each other on the other ones.
-    let (mut waited, mut ran) = (0_i64, 0_i64);
+    let (mut waited, mut ran) = (Ns::ZERO, Ns::ZERO);
     ctx.each_row(ready_wait::Table, |row| {
         let thread = row.get(ready_wait::THREAD);
         if lost.contains_key(&thread) {
-            waited = waited.saturating_add(row.get(ready_wait::READY_NS.or_zero()));
+            waited += row.get(ready_wait::READY_NS.or_zero());
         } else if lower.contains_key(&thread) {
-            ran = ran.saturating_add(row.get(ready_wait::RUNNING_NS));
+            ran += row.get(ready_wait::RUNNING_NS);
         }
     })?;
-    let of_all = (waited.min(ran) as f64 * (1.0 - worst.due)) as i64 / set.cpus;
+    let of_all = waited.min(ran).scaled(1.0 - worst.due) / set.cpus;
     finding.recoverable_ns = finding.recoverable_ns.max(of_all);
     finding.severity = ctx.severity(finding.recoverable_ns);
     finding.title = format!(
@@ -272,7 +272,7 @@ fn found(ctx: &RuleContext<'_>, prios: &BTreeMap<ThreadKey, i64>) -> Result<Foun
             add(&mut shared.entry((own, other)).or_default().ready, (thread, ran_instead), ns);
         } else {
             let other_ready = &mut shared.entry((other, own)).or_default().other_ready;
-            *other_ready = other_ready.saturating_add(ns);
+            *other_ready += ns;
         }
         tids.extend([(thread, tid), (ran_instead, ran_instead_tid)]);
     })?;
@@ -286,31 +286,31 @@ const OTHER_PRIORITIES: i64 = 20;
 
 /// The priority of each thread that ran at one for nearly all of its time.
 fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, i64>, EngineError> {
-    let mut ran: BTreeMap<ThreadKey, Vec<(i64, Option<i64>)>> = BTreeMap::new();
+    let mut ran: BTreeMap<ThreadKey, Vec<(Ns, Option<i64>)>> = BTreeMap::new();
     ctx.each_row(priority_residency::Table, |row| {
         ran.entry(row.get(priority_residency::THREAD))
             .or_default()
             .push((row.get(priority_residency::RUNNING_NS), row.get(priority_residency::PRIO)));
     })?;
-    let main_priority = |at: Vec<(i64, Option<i64>)>| {
-        let all = at.iter().fold(0_i64, |sum, (ns, _)| sum.saturating_add(*ns));
+    let main_priority = |at: Vec<(Ns, Option<i64>)>| {
+        let all = at.iter().fold(Ns::ZERO, |sum, (ns, _)| sum + *ns);
         let (most, prio) = at.into_iter().max_by_key(|(ns, _)| *ns)?;
-        prio.filter(|_| all.saturating_sub(most) <= all / OTHER_PRIORITIES)
+        prio.filter(|_| all - most <= all / OTHER_PRIORITIES)
     };
     Ok(ran.into_iter().filter_map(|(key, at)| Some((key, main_priority(at)?))).collect())
 }
 
 /// The sides that were mostly ready because they were switched out while runnable.
 fn busy(ctx: &RuleContext<'_>, side: impl Fn(ThreadKey) -> Option<Side>) -> Result<BTreeSet<Side>, EngineError> {
-    let (mut waited, least) = (BTreeMap::<Side, [i64; 2]>::new(), ctx.threshold(&MIN_PREEMPTED));
+    let (mut waited, least) = (BTreeMap::<Side, [Ns; 2]>::new(), ctx.threshold(&MIN_PREEMPTED));
     ctx.each_row(ready_wait::Table, |row| {
         let (thread, ready) = row.all((ready_wait::THREAD, ready_wait::READY_NS.or_zero()));
-        let left = row.all(LEFT_RUNNABLE).iter().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+        let left = row.all(LEFT_RUNNABLE).iter().sum::<Ns>();
         if let Some(sums) = side(thread).map(|side| waited.entry(side).or_default()) {
-            *sums = [sums[0].saturating_add(ready), sums[1].saturating_add(left)];
+            *sums = [sums[0] + ready, sums[1] + left];
         }
     })?;
-    let busy = |(_, [ready, out]): &(Side, [i64; 2])| *ready > 0 && *out as f64 >= least * *ready as f64;
+    let busy = |(_, [ready, out]): &(Side, [Ns; 2])| *ready > Ns::ZERO && out.as_f64() >= least * ready.as_f64();
     Ok(waited.into_iter().filter(busy).map(|(side, _)| side).collect())
 }
 

@@ -10,7 +10,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, cpus, ready_wait, waits};
 use model::words::{grouped, ms, plural};
-use model::{Fix, ThreadKey, Threads, pool_name};
+use model::{Fix, Ns, ThreadKey, Threads, Tid, pool_name};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -47,14 +47,14 @@ const MIN_FOR_EACH_CPU: Threshold = Threshold {
 #[derive(Default)]
 struct Pool {
     /// Running and waiting for a CPU, ns.
-    runnable: i64,
-    running: i64,
+    runnable: Ns,
+    running: Ns,
     /// By thread, waits that another thread of the pool ended.
     waits: BTreeMap<ThreadKey, i64>,
     /// By thread, the part of `waits` that ended together with others, as at a barrier.
     together: BTreeMap<ThreadKey, i64>,
     /// Keys and TIDs.
-    members: Vec<(ThreadKey, i64)>,
+    members: Vec<(ThreadKey, Tid)>,
     evidence: EvidenceRows,
 }
 impl Pool {
@@ -65,10 +65,10 @@ impl Pool {
 
     /// What the steps cost according to samples: the kernel's share of their running time, on CPUs that work in parallel, as far as
     /// fewer threads avoid it.
-    fn sampled_ns(&self, kernel: &KernelTime, cpus: i64) -> Option<i64> {
+    fn sampled_ns(&self, kernel: &KernelTime, cpus: i64) -> Option<Ns> {
         let share = kernel.share(self.members.iter().map(|(key, _)| *key))?;
         let avoided = 1.0 - cpus as f64 / self.members.len().max(1) as f64;
-        Some((self.running as f64 * share * avoided) as i64 / cpus.max(1))
+        Some(Ns::whole(self.running.as_f64() * share * avoided) / cpus.max(1))
     }
 
     /// All waits of common steps. At a barrier that sleeps on a condition variable, threads also queue for its lock.
@@ -86,7 +86,7 @@ impl Pool {
     }
 
     /// The cost of the avoidable waits. The CPUs switch in parallel, each for its part.
-    fn steps_ns(&self, ctx: &RuleContext<'_>, cpus: i64) -> i64 {
+    fn steps_ns(&self, ctx: &RuleContext<'_>, cpus: i64) -> Ns {
         cost(ctx, self.avoided(self.waits(), cpus)) / cpus.max(1)
     }
 }
@@ -95,8 +95,8 @@ impl Pool {
 const STEPS: i64 = 4;
 
 /// The cost of switching to a thread and back this many times.
-fn cost(ctx: &RuleContext<'_>, times: i64) -> i64 {
-    (times as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64
+fn cost(ctx: &RuleContext<'_>, times: i64) -> Ns {
+    Ns::whole(times as f64 * 2.0 * ctx.threshold(&SWITCH))
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -114,21 +114,21 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ready_wait::RUNNING_NS,
             ready_wait::NO_CPU_FREE_NS.or_zero(),
         ));
-        let runnable = running.saturating_add(waited);
+        let runnable = running + waited;
         let pool = pools.entry(pool_of(thread)).or_default();
-        pool.runnable = pool.runnable.saturating_add(runnable);
-        pool.running = pool.running.saturating_add(running);
-        if runnable > 0 {
+        pool.runnable += runnable;
+        pool.running += running;
+        if runnable > Ns::ZERO {
             pool.members.push((thread, tid));
             pool.evidence.push(waited, row, &[&ready_wait::RUNNING_NS, &ready_wait::NO_CPU_FREE_NS]);
         }
     })?;
-    let (mut cpus, mut idle) = (0_i64, 0_i64);
+    let (mut cpus, mut idle) = (0_i64, Ns::ZERO);
     ctx.each_row(cpus::Table, |row| {
         cpus += 1;
-        idle = idle.saturating_add(row.get(cpus::IDLE_NS));
+        idle += row.get(cpus::IDLE_NS);
     })?;
-    let whole = ctx.span().len().0.saturating_mul(cpus).max(1) as f64;
+    let whole = (ctx.span().len() * cpus).max(Ns(1)).as_f64();
     let least = ctx.threshold(&MIN_FOR_EACH_CPU);
     pools.retain(|_, pool| pool.members.len() as f64 > least.max(1.0) * cpus as f64);
     if pools.is_empty() {
@@ -153,15 +153,15 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     // Threads released at a barrier queue for the CPUs. Those that get one lock after the other are also woken in quick succession, but
     // most of them sleep.
     let in_steps = |pool: &Pool| {
-        pool.runnable as f64 > whole
+        pool.runnable.as_f64() > whole
             && pool.together.len() as f64 > least * cpus as f64
-            && pool.steps_ns(ctx, cpus) >= ctx.share_ns(&MIN_SHARE).max(1)
+            && pool.steps_ns(ctx, cpus) >= ctx.share_ns(&MIN_SHARE).max(Ns(1))
     };
-    pools.retain(|_, pool| pool.runnable as f64 / whole > least || in_steps(pool));
+    pools.retain(|_, pool| pool.runnable.as_f64() / whole > least || in_steps(pool));
     let (preempted, kernel) = (ctx.preempted()?, KernelTime::new(ctx)?);
     let found = pools.into_iter().map(|(name, pool)| {
         let sampled = if in_steps(&pool) { pool.sampled_ns(&kernel, cpus) } else { None };
-        finding(ctx, &name, pool, [cpus, idle], whole, &preempted, sampled)
+        finding(ctx, &name, pool, (cpus, idle), whole, &preempted, sampled)
     });
     Ok(RuleOutcome::Findings(found.collect()))
 }
@@ -173,10 +173,10 @@ fn finding(
     ctx: &RuleContext<'_>,
     name: &str,
     pool: Pool,
-    [cpus, idle]: [i64; 2],
+    (cpus, idle): (i64, Ns),
     whole: f64,
     preempted: &Preempted,
-    sampled: Option<i64>,
+    sampled: Option<Ns>,
 ) -> Finding {
     let own = |thread: &ThreadKey| {
         let waits = pool.avoided(pool.waits_of(*thread), cpus);
@@ -192,14 +192,14 @@ fn finding(
     };
     let finding = ctx.finding(claims, change, format!("Start as many {name} as there are CPUs ({cpus})"));
     // The CPUs switch in parallel, each for its part.
-    let cpu_ns = sampled.map_or_else(|| cost(ctx, times.saturating_add(avoided)), |ns| ns.saturating_mul(cpus));
+    let cpu_ns = sampled.map_or_else(|| cost(ctx, times.saturating_add(avoided)), |ns| ns * cpus);
     let all = cpu_ns / cpus.max(1);
     let switched = match together {
         0 => format!("{} preemptions", grouped(times)),
         _ => format!("{} preemptions and {} waits for each other in steps", grouped(times), grouped(together)),
     };
     // The tables of sums cover the whole recording.
-    let idle = if together > 0 && !ctx.is_part() { idle / cpus.max(1) } else { 0 };
+    let idle = if together > 0 && !ctx.is_part() { idle / cpus.max(1) } else { Ns::ZERO };
     let mut assumptions = vec![
         match sampled {
             Some(_) => "the part of their samples that hit the kernel is what the steps cost, and as few threads as CPUs avoid their part of it".to_owned(),
@@ -214,13 +214,13 @@ fn finding(
     Finding {
         title: format!(
             "{:.1} threads named {name} were runnable per CPU ({} in total): {switched} took about {} ms",
-            pool.runnable as f64 / whole,
+            pool.runnable.as_f64() / whole,
             plural(cpus.unsigned_abs(), "CPU"),
             ms(all)
         ),
         severity: ctx.severity(all),
         recoverable_ns: all,
-        range_ns: if sampled.is_some() { SAMPLED.of(all) } else { [0, ctx.upper(&SWITCH, all).saturating_add(idle)] },
+        range_ns: if sampled.is_some() { SAMPLED.of(all) } else { [Ns::ZERO, ctx.upper(&SWITCH, all) + idle] },
         cpu_ns: Some(cpu_ns),
         confidence: if avoided > times { Confidence::Medium } else { Confidence::Low },
         evidence: pool.evidence.finish(),

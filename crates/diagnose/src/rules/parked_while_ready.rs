@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, parking, ready_wait};
 use model::words::{ms, plural};
-use model::{CpuId, Fix};
+use model::{CpuId, Fix, Ns};
 
 pub(super) const RULE: Rule = Rule {
     id: "parked-while-ready",
@@ -35,7 +35,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ));
     }
     let (mut claims, mut evidence, mut has_data) = (Vec::new(), EvidenceRows::default(), false);
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     ctx.each_row(ready_wait::Table, |row| {
         let Some(ns) = row.get(ready_wait::FREE_PARKED_NS) else { return };
         has_data = true;
@@ -54,7 +54,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let mut cpus = Vec::new();
     ctx.each_row(parking::Table, |row| {
-        if row.get(parking::PARKED_NS.or_zero()) > 0 {
+        if row.get(parking::PARKED_NS.or_zero()) > Ns::ZERO {
             cpus.extend(u32::try_from(row.get(parking::CPU)).ok().map(CpuId));
         }
     })?;
@@ -67,7 +67,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             finding.threads.first().map_or("", |c| c.name.as_str()),
             ms(finding.recoverable_ns)
         ),
-        range_ns: [0, finding.recoverable_ns],
+        range_ns: [Ns::ZERO, finding.recoverable_ns],
         confidence: Confidence::High,
         evidence: evidence.finish(),
         assumptions: vec![

@@ -10,7 +10,7 @@ use crate::unmarked::interpreter_lock;
 use engine::EngineError;
 use model::tables::{self, periods, ran_instead};
 use model::words::{grouped, ms, percent, plural, time};
-use model::{Fix, Policy, ThreadKey, Threads};
+use model::{Fix, Ns, Policy, ThreadKey, Threads, Tid};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -91,10 +91,10 @@ const FIRST_PRIO: i64 = 1;
 /// For how long a thread was ready, and which threads it was queued behind.
 #[derive(Default)]
 struct Queued {
-    ready: i64,
+    ready: Ns,
     /// Behind threads before which it could run.
-    behind: i64,
-    by: BTreeMap<String, i64>,
+    behind: Ns,
+    by: BTreeMap<String, Ns>,
     /// The most urgent priority of these.
     first_prio: Option<i64>,
 }
@@ -102,17 +102,17 @@ struct Queued {
 /// The periods of a thread.
 #[derive(Default)]
 struct Periods {
-    tid: i64,
+    tid: Tid,
     count: i64,
-    period: i64,
-    waited: i64,
-    running: i64,
-    response: i64,
+    period: Ns,
+    waited: Ns,
+    running: Ns,
+    response: Ns,
     missed: i64,
     /// The number of periods whose work ended after them.
     late: i64,
     /// How much of that time the thread waited for a CPU in these periods at most.
-    late_waited: i64,
+    late_waited: Ns,
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -127,18 +127,18 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             return;
         }
         let sums = threads.entry(thread).or_default();
-        let [tid, period, response, missed] =
-            row.all([periods::TID, periods::PERIOD_NS, periods::RESPONSE_NS, periods::MISSED]);
+        let (tid, period, response, missed) =
+            row.all((periods::TID, periods::PERIOD_NS, periods::RESPONSE_NS, periods::MISSED));
         (sums.tid, sums.count) = (tid, sums.count + 1);
-        sums.period = sums.period.saturating_add(period);
-        sums.waited = sums.waited.saturating_add(late.max(0).saturating_add(ready));
-        sums.running = sums.running.saturating_add(row.get(periods::RUNNING_NS));
-        sums.response = sums.response.saturating_add(response);
+        sums.period += period;
+        sums.waited += late.max(Ns::ZERO) + ready;
+        sums.running += row.get(periods::RUNNING_NS);
+        sums.response += response;
         sums.missed = sums.missed.saturating_add(missed);
-        let after = if ctx.has_no_slack(thread) { response } else { response.saturating_sub(period) };
+        let after = if ctx.has_no_slack(thread) { response } else { response - period };
         sums.late += i64::from(response > period);
-        if after > 0 {
-            sums.late_waited = sums.late_waited.saturating_add(after.min(late.max(0).saturating_add(ready)));
+        if after > Ns::ZERO {
+            sums.late_waited += after.min(late.max(Ns::ZERO) + ready);
         }
         evidence.entry(thread).or_default().push(
             ready,
@@ -158,15 +158,15 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let (thread, ns) = row.all((ran_instead::THREAD, ran_instead::READY_NS));
         let Some(own) = threads.get(&thread) else { return };
         let queued = queued.entry(thread).or_default();
-        queued.ready = queued.ready.saturating_add(ns);
+        queued.ready += ns;
         let Some(other) = row.get(ran_instead::RAN_INSTEAD).filter(|other| *other > ThreadKey::IDLE) else { return };
         let prio = row.get(ran_instead::RAN_INSTEAD_PRIO);
         // A thread that hardly works only looks whether there is work, so its own process does not wait for it.
-        let polls = (own.running as f64) < ctx.threshold(&MIN_WORK) * own.period as f64;
+        let polls = own.running.as_f64() < ctx.threshold(&MIN_WORK) * own.period.as_f64();
         let is_first = prio.is_some_and(|prio| prio < FIRST_PRIO);
         let makes_way = real_time.contains_key(&thread) && prio.is_some_and(|prio| prio >= FIRST_FAIR_PRIO);
         if !(is_first || makes_way || polls && processes.are_one(other, thread)) {
-            queued.behind = queued.behind.saturating_add(ns);
+            queued.behind += ns;
             queued.first_prio = [queued.first_prio, prio].into_iter().flatten().min();
             add(&mut queued.by, ctx.name(other), ns);
         }
@@ -175,15 +175,15 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     for (thread, sums) in &threads {
         let queued = queued.remove(thread).unwrap_or_default();
         // Outside its periods it may have waited for others.
-        let delayed = (sums.waited as f64 * queued.behind as f64 / queued.ready.max(1) as f64) as i64;
-        let of_response = delayed as f64 / sums.response.max(1) as f64;
+        let delayed = Ns::whole(sums.waited.as_f64() * queued.behind.as_f64() / queued.ready.max(Ns(1)).as_f64());
+        let of_response = delayed.as_f64() / sums.response.max(Ns(1)).as_f64();
         let missed = sums.missed as f64 / (sums.count + sums.missed) as f64;
         let misses = missed >= ctx.threshold(&MIN_MISSED);
-        let of_time = delayed as f64 / sums.period.max(1) as f64;
+        let of_time = delayed.as_f64() / sums.period.max(Ns(1)).as_f64();
         if of_time < ctx.threshold(&MIN_OF_TIME) || !(of_response >= ctx.threshold(&MIN_OF_RESPONSE) || misses) {
             continue;
         }
-        let lateness = (sums.late_waited as f64 * delayed as f64 / sums.waited.max(1) as f64) as i64;
+        let lateness = Ns::whole(sums.late_waited.as_f64() * delayed.as_f64() / sums.waited.max(Ns(1)).as_f64());
         let often = ctx.has_no_slack(*thread) || sums.late as f64 >= ctx.threshold(&MIN_LATE) * sums.count as f64;
         let least = if ctx.is_objective(*thread) && often { Severity::Medium } else { Severity::Low };
         let name = ctx.name(*thread);

@@ -6,9 +6,9 @@ use crate::finding::{Confidence, Finding};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, priority_residency, slower_cores};
 use model::words::ms;
+use model::{Fix, Ns};
 use std::collections::BTreeSet;
 
 pub(super) const RULE: Rule = Rule {
@@ -46,7 +46,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let mut background = BTreeSet::new();
     ctx.each_row(priority_residency::Table, |row| {
-        let prio = row.get(priority_residency::PRIO).filter(|_| row.get(priority_residency::RUNNING_NS) > 0);
+        let prio = row.get(priority_residency::PRIO).filter(|_| row.get(priority_residency::RUNNING_NS) > Ns::ZERO);
         if prio.is_some_and(|prio| prio as f64 > ctx.threshold(&WORST_PRIO)) {
             background.insert(row.get(priority_residency::THREAD));
         }

@@ -10,7 +10,7 @@ use crate::speeds::Speeds;
 use engine::EngineError;
 use model::tables::{self, ready_wait, slower_cores, thread_by_cpu};
 use model::words::ms;
-use model::{CpuId, Fix, ThreadKey};
+use model::{CpuId, Fix, Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -41,21 +41,21 @@ const RANGE: Range = Range { low: 0.55, high: 1.6 };
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (mut claims, mut evidence, mut has_data) = (Vec::new(), EvidenceRows::default(), false);
     let mut waited = BTreeMap::new();
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     let (speeds, mut slow) = (Speeds::new(ctx)?, BTreeMap::new());
     ctx.each_row(slower_cores::Table, |row| {
         let (thread, ns) = row.all((slower_cores::THREAD, slower_cores::FASTER_NOT_ALLOWED_NS));
         let costed = row.get(slower_cores::NOT_ALLOWED_COST_NS).map(|cost| (cost, ns));
-        slow.insert(thread, Saving::of(ctx, &speeds, thread, [ns, 0], costed));
+        slow.insert(thread, Saving::of(ctx, &speeds, thread, [ns, Ns::ZERO], costed));
     })?;
     ctx.each_row(ready_wait::Table, |row| {
         let Some(ns) = row.get(ready_wait::FREE_NOT_ALLOWED_NS) else { return };
         has_data = true;
         let (thread, tid) = row.all((ready_wait::THREAD, ready_wait::TID));
         if ns >= least && !ctx.is_per_cpu_kthread(thread) {
-            let best = slow.get(&thread).map_or(0, |saving| saving.best);
+            let best = slow.get(&thread).map_or(Ns::ZERO, |saving| saving.best);
             waited.insert(thread, ns);
-            claims.push(ctx.claim(thread, tid, ns.saturating_add(best)));
+            claims.push(ctx.claim(thread, tid, ns + best));
             evidence.push(ns, row, &[&ready_wait::FREE_NOT_ALLOWED_NS, &ready_wait::READY_NS, &ready_wait::RUNNING_NS]);
         }
     })?;
@@ -88,7 +88,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     finding.title = format!(
         "{} was ready for {} ms without {place}, while the only idle CPUs were outside its affinity",
         first.map_or("", |c| c.name.as_str()),
-        ms(first.and_then(|c| waited.get(&c.thread)).copied().unwrap_or(0))
+        ms(first.and_then(|c| waited.get(&c.thread)).copied().unwrap_or(Ns::ZERO))
     );
     finding.range_ns = RANGE.of(finding.recoverable_ns);
     finding.confidence = Confidence::High;

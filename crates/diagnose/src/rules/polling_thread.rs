@@ -66,8 +66,8 @@ const MAX_WAKES: Threshold = Threshold {
 #[derive(Default)]
 struct Periods {
     count: i64,
-    length: i64,
-    running: i64,
+    length: Ns,
+    running: Ns,
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -85,8 +85,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let [length, running] = row.all([periods::PERIOD_NS, periods::RUNNING_NS]);
         let sums = periodic.entry(thread).or_default();
         sums.count += 1;
-        sums.length = sums.length.saturating_add(length);
-        sums.running = sums.running.saturating_add(running);
+        sums.length += length;
+        sums.running += running;
     })?;
     let mut woke = BTreeMap::<ThreadKey, i64>::new();
     ctx.each_row(wakers::Table, |row| {
@@ -97,7 +97,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let finds_nothing = |thread: ThreadKey, of: &mut Periods| {
         let wakes = woke.get(&thread).copied().unwrap_or(0) as f64;
         of.count as f64 >= ctx.threshold(&MIN_PERIODS)
-            && of.running as f64 <= ctx.threshold(&SHORT_RUN_NS) * of.count as f64
+            && of.running.as_f64() <= ctx.threshold(&SHORT_RUN_NS) * of.count as f64
             && wakes <= ctx.threshold(&MAX_WAKES) * of.count as f64
     };
     periodic.retain(|thread, of| finds_nothing(*thread, of));
@@ -132,7 +132,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let finding = lost.finding(
         ctx,
         &threads,
-        |threads| Fix::Sleep { threads, length: Ns(counted_at) },
+        |threads| Fix::Sleep { threads, length: counted_at },
         |name| format!("Let {name} wait for the event, or sleep for longer"),
         Confidence::Medium,
         title,

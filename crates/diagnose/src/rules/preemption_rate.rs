@@ -8,7 +8,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, ready_wait, switch_causes};
 use model::words::{ms, plural};
-use model::{AnyColumn, Fix, Policy};
+use model::{AnyColumn, Fix, Ns, Policy};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -49,19 +49,19 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let preempted = ctx.preempted()?;
     let mut by_name = BTreeMap::<String, Group>::new();
-    let (most, least) = (ctx.threshold(&MAX_PER_SECOND), ctx.share_ns(&MIN_SHARE).max(1));
+    let (most, least) = (ctx.threshold(&MAX_PER_SECOND), ctx.share_ns(&MIN_SHARE).max(Ns(1)));
     ctx.each_row(ready_wait::Table, |row| {
         let (thread, tid, running) = row.all((ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS));
         let Some(count) = preempted.counts.get(&thread).copied() else { return };
         // This rate is normal.
-        if count as f64 <= most * running as f64 / 1e9 {
+        if count as f64 <= most * running.as_f64() / 1e9 {
             return;
         }
-        let lost = (count as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
+        let lost = Ns::whole(count as f64 * 2.0 * ctx.threshold(&SWITCH));
         let sums = by_name.entry(ctx.name(thread)).or_default();
         sums.count = sums.count.saturating_add(count);
-        sums.running = sums.running.saturating_add(running);
-        sums.lost = sums.lost.saturating_add(lost);
+        sums.running += running;
+        sums.lost += lost;
         sums.claims.push(ctx.claim(thread, tid, lost));
         let mut columns: Vec<&dyn AnyColumn<ready_wait::Table>> =
             vec![&ready_wait::RUNNING_COUNT, &ready_wait::RUNNING_NS, &ready_wait::READY_PREEMPTED_NS];
@@ -100,8 +100,8 @@ const NAMED: usize = 3;
 #[derive(Default)]
 struct Group {
     count: i64,
-    running: i64,
-    lost: i64,
+    running: Ns,
+    lost: Ns,
     claims: Vec<Claim>,
     evidence: EvidenceRows,
 }
@@ -130,7 +130,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, sums: Group, cpus: i64, preempted:
         ),
         severity: ctx.severity(recoverable),
         recoverable_ns: recoverable,
-        range_ns: [0, ctx.upper(&SWITCH, recoverable)],
+        range_ns: [Ns::ZERO, ctx.upper(&SWITCH, recoverable)],
         cpu_ns: Some(sums.lost),
         confidence: Confidence::Low,
         evidence: sums.evidence.finish(),

@@ -11,7 +11,7 @@ use crate::unmarked::interpreter_lock;
 use engine::EngineError;
 use model::tables::{self, periods, priority_inheritance, priority_residency, ready_wait, waits};
 use model::words::ms;
-use model::{Fix, ThreadKey, Threads};
+use model::{Fix, Ns, ThreadKey, Threads, Tid};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -66,7 +66,7 @@ const MIN_OF_RESPONSE: Threshold = Threshold {
 const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 /// The sum of the response times of each periodic thread.
-fn responses(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, i64>, EngineError> {
+fn responses(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Ns>, EngineError> {
     let mut responses = BTreeMap::new();
     ctx.each_row(periods::Table, |row| add(&mut responses, row.get(periods::THREAD), row.get(periods::RESPONSE_NS)))?;
     Ok(responses)
@@ -99,11 +99,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         // A smaller number is a higher priority.
         let lower = priorities.get(&waker).zip(priorities.get(&thread)).is_some_and(|(low, own)| low.0 > own.1);
         // A waker that waited itself did more than lack a CPU: a thread that waits for another's end waits for all that it does.
-        let waited_itself = row.get(waits::WAKER_BLOCKED_NS.or_zero()) > 0;
-        if ns > 0 && lower && !idles && !waited_itself && processes.are_one(thread, waker) {
+        let waited_itself = row.get(waits::WAKER_BLOCKED_NS.or_zero()) > Ns::ZERO;
+        if ns > Ns::ZERO && lower && !idles && !waited_itself && processes.are_one(thread, waker) {
             add(&mut waited, (thread, tid), ns);
-            let sums = waker_ready.entry((thread, waker)).or_insert([0_i64; 2]);
-            *sums = [sums[0].saturating_add(ns), sums[1].saturating_add(ran)];
+            let sums = waker_ready.entry((thread, waker)).or_insert([Ns::ZERO; 2]);
+            *sums = [sums[0] + ns, sums[1] + ran];
             evidence.push(
                 ns,
                 row,
@@ -113,18 +113,18 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     })?;
     for of in of_interpreter(ctx, &processes, &priorities)? {
         add(&mut waited, (of.thread, of.tid), of.ready_ns);
-        let sums = waker_ready.entry((of.thread, of.holder)).or_insert([0_i64; 2]);
-        *sums = [sums[0].saturating_add(of.ready_ns), sums[1].saturating_add(of.ran_ns)];
+        let sums = waker_ready.entry((of.thread, of.holder)).or_insert([Ns::ZERO; 2]);
+        *sums = [sums[0] + of.ready_ns, sums[1] + of.ran_ns];
     }
     // Time at a lent priority does not count: what ran instead had a priority to which the waiting thread would have yielded too.
     for ((thread, waker), [ns, _]) in &mut waker_ready {
-        let at_lent_priority = inherited.from(*waker, *thread).map(|lent| lent.effective_ns).sum::<i64>().min(*ns);
+        let at_lent_priority = inherited.from(*waker, *thread).map(|lent| lent.effective_ns).sum::<Ns>().min(*ns);
         *ns -= at_lent_priority;
         for (_, ns) in waited.iter_mut().filter(|((key, _), _)| key == thread) {
-            *ns = ns.saturating_sub(at_lent_priority);
+            *ns -= at_lent_priority;
         }
     }
-    waker_ready.retain(|_, [ns, _]| *ns > 0);
+    waker_ready.retain(|_, [ns, _]| *ns > Ns::ZERO);
     ctx.each_row(priority_inheritance::Table, |row| {
         let (holder, ready) = row.all((priority_inheritance::THREAD, priority_inheritance::READY_NS));
         let donor = row.get(priority_inheritance::DONOR);
@@ -142,20 +142,20 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             );
         }
     })?;
-    let (least, responses) = (ctx.share_ns(&MIN_SHARE).max(1), responses(ctx)?);
+    let (least, responses) = (ctx.share_ns(&MIN_SHARE).max(Ns(1)), responses(ctx)?);
     let of_response = |thread: &ThreadKey| {
-        let response = responses.get(thread).map(|ns| (*ns as f64 * ctx.threshold(&MIN_OF_RESPONSE)) as i64);
-        response.unwrap_or(i64::MAX).max(1)
+        let response = responses.get(thread).map(|ns| ns.scaled(ctx.threshold(&MIN_OF_RESPONSE)));
+        response.unwrap_or(Ns::MAX).max(Ns(1))
     };
     waited.retain(|(thread, _), ns| *ns >= least.min(of_response(thread)));
     // At the higher priority it still shares the CPU, if less.
     let mut left = BTreeMap::new();
     for ((thread, waker), [ns, ran]) in &waker_ready {
         let [own, low] = [thread, waker].map(|key| priorities.get(key).copied().unwrap_or_default());
-        let ran = *ran as f64 / ran.saturating_add(*ns).max(1) as f64;
-        add(&mut left, *thread, (*ns as f64 * remaining_share(own.1, low.0, ran)).round() as i64);
+        let ran = ran.as_f64() / (*ran + *ns).max(Ns(1)).as_f64();
+        add(&mut left, *thread, Ns::nearest(ns.as_f64() * remaining_share(own.1, low.0, ran)));
     }
-    let saved = |thread: &ThreadKey, ns: i64| ns.saturating_sub(left.get(thread).copied().unwrap_or(0));
+    let saved = |thread: &ThreadKey, ns: Ns| ns - left.get(thread).copied().unwrap_or(Ns::ZERO);
     let claims: Vec<_> = waited.iter().map(|((key, tid), ns)| ctx.claim(*key, *tid, saved(key, *ns))).collect();
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(RuleOutcome::Findings(Vec::new()));
@@ -200,7 +200,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         } else {
             finding.severity
         },
-        range_ns: if known { RANGE.of(finding.recoverable_ns) } else { [0, finding.recoverable_ns] },
+        range_ns: if known { RANGE.of(finding.recoverable_ns) } else { [Ns::ZERO, finding.recoverable_ns] },
         waited_for: waker_ready.keys().map(|(_, waker)| *waker).collect(),
         confidence: if known { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
@@ -225,7 +225,7 @@ fn of_interpreter(
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
-    let mut holders = BTreeMap::<ThreadKey, (i64, ThreadKey, i64)>::new();
+    let mut holders = BTreeMap::<ThreadKey, (Ns, ThreadKey, Ns)>::new();
     ctx.each_row(ready_wait::Table, |row| {
         let (holder, running) = row.all((ready_wait::THREAD, ready_wait::RUNNING_NS));
         let ready = row.get(ready_wait::READY_NS.or_zero());
@@ -242,16 +242,16 @@ fn of_interpreter(
         let ready_ns = ready.min(blocked);
         Some(Inversion { thread, tid, holder, ready_ns, ran_ns: running.min(blocked - ready_ns) })
     });
-    Ok(found.filter(|of| of.ready_ns > 0).collect())
+    Ok(found.filter(|of| of.ready_ns > Ns::ZERO).collect())
 }
 
 /// The waits of a thread for a holder, and for how long at most that one was ready and ran meanwhile.
 struct Inversion {
     thread: ThreadKey,
-    tid: i64,
+    tid: Tid,
     holder: ThreadKey,
-    ready_ns: i64,
-    ran_ns: i64,
+    ready_ns: Ns,
+    ran_ns: Ns,
 }
 
 /// A holder that runs when a thread starts to wait for it has used its time slice at its old weight and owes it to the others, however
@@ -277,12 +277,12 @@ const NICE: std::ops::Range<i64> = 100..140;
 struct Inherited(BTreeMap<ThreadKey, Vec<Lent>>);
 
 struct Lent {
-    tid: i64,
+    tid: Tid,
     donor: Option<ThreadKey>,
     own: i64,
     prio: i64,
     /// For how long the thread was ready at a lent priority that has an effect.
-    effective_ns: i64,
+    effective_ns: Ns,
 }
 
 impl Lent {
@@ -306,14 +306,14 @@ impl Inherited {
 fn inherited(ctx: &RuleContext<'_>) -> Result<Inherited, EngineError> {
     let mut inherited = Inherited::default();
     ctx.each_row(priority_inheritance::Table, |row| {
-        let [tid, own, prio, ready] = row.all([
+        let (tid, own, prio, ready) = row.all((
             priority_inheritance::TID,
             priority_inheritance::OWN_PRIO,
             priority_inheritance::INHERITED_PRIO,
             priority_inheritance::READY_NS,
-        ]);
-        let mut lent = Lent { tid, donor: row.get(priority_inheritance::DONOR), own, prio, effective_ns: 0 };
-        lent.effective_ns = if lent.is_real_time() { ready } else { 0 };
+        ));
+        let mut lent = Lent { tid, donor: row.get(priority_inheritance::DONOR), own, prio, effective_ns: Ns::ZERO };
+        lent.effective_ns = if lent.is_real_time() { ready } else { Ns::ZERO };
         inherited.0.entry(row.get(priority_inheritance::THREAD)).or_default().push(lent);
     })?;
     Ok(inherited)

@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, cpus, ran_instead, ready_wait, thread_by_cpu};
 use model::words::ms;
-use model::{CpuId, Fix, ThreadKey};
+use model::{CpuId, Fix, Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -54,8 +54,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             "the source has no wakeups, so it is unknown which threads were ready".to_owned(),
         ));
     }
-    let (mut claims, mut evidence, mut upper, mut by_chance) = (Vec::new(), EvidenceRows::default(), 0, true);
-    let (least, min_wait) = (ctx.share_ns(&MIN_SHARE).max(1), ctx.threshold(&MIN_WAIT_NS));
+    let (mut claims, mut evidence, mut upper, mut by_chance) = (Vec::new(), EvidenceRows::default(), Ns::ZERO, true);
+    let (least, min_wait) = (ctx.share_ns(&MIN_SHARE).max(Ns(1)), ctx.threshold(&MIN_WAIT_NS));
     ctx.each_row(ready_wait::Table, |row| {
         let (thread, tid, free, not_recorded) = row.all((
             ready_wait::THREAD,
@@ -63,11 +63,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ready_wait::FREE_SAME_TYPE_NS.or_zero(),
             ready_wait::PERMISSION_UNKNOWN_NS.or_zero(),
         ));
-        if free >= least && free as f64 >= min_wait * row.get(ready_wait::READY_COUNT.or_zero()) as f64 {
-            claims.push(ctx.claim(thread, tid, free.saturating_sub(not_recorded).max(0)));
+        if free >= least && free.as_f64() >= min_wait * row.get(ready_wait::READY_COUNT.or_zero()) as f64 {
+            claims.push(ctx.claim(thread, tid, (free - not_recorded).max(Ns::ZERO)));
             upper = free.max(upper);
             by_chance &=
-                free as f64 <= ctx.threshold(&ONCE_NS) && 2 * row.get(ready_wait::MAX_READY_NS.or_zero()) >= free;
+                free.as_f64() <= ctx.threshold(&ONCE_NS) && row.get(ready_wait::MAX_READY_NS.or_zero()) * 2 >= free;
             evidence.push(
                 free,
                 row,
@@ -102,7 +102,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let condition = if is_known { "" } else { ", if its affinity allows that CPU" };
     finding.title =
         format!("{} was queued behind {other} for {} ms while a CPU was idle{condition}", most.name, ms(ready));
-    finding.range_ns = [if is_known { finding.recoverable_ns / 2 } else { 0 }, upper];
+    finding.range_ns = [if is_known { finding.recoverable_ns / 2 } else { Ns::ZERO }, upper];
     finding.confidence = if is_known { Confidence::High } else { Confidence::Low };
     if by_chance {
         finding.severity = Severity::Low;

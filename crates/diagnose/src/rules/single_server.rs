@@ -8,9 +8,9 @@ use crate::pools::Processes;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::{self, Pool, SERIAL_RANGE};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, waits};
 use model::words::{ms, percent, plural};
+use model::{Fix, Ns};
 
 pub(super) const RULE: Rule = Rule {
     id: "single-server",
@@ -49,12 +49,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (mut found, processes) = (Vec::new(), Processes::new(ctx)?);
     for pool in Pool::all(ctx, &processes)? {
         let server = &pool.members[0];
-        if server.serial() < ctx.share_ns(&MIN_BUSY).max(1) {
+        if server.serial() < ctx.share_ns(&MIN_BUSY).max(Ns(1)) {
             continue;
         }
         let clients = serial::clients(ctx, &processes, server.thread)?;
         let saved = server.saving(f64::INFINITY);
-        if (clients.len() as f64) < ctx.threshold(&MIN_CLIENTS) || saved < ctx.share_ns(&MIN_SHARE).max(1) {
+        if (clients.len() as f64) < ctx.threshold(&MIN_CLIENTS) || saved < ctx.share_ns(&MIN_SHARE).max(Ns(1)) {
             continue;
         }
         let mut evidence = EvidenceRows::default();
@@ -73,7 +73,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
                 "{} waited for {name}, which ran alone for {} ms ({} of the time) while CPUs were idle",
                 plural(clients.len() as u64, "thread"),
                 ms(server.serial()),
-                percent(server.serial(), ctx.span().len().0)
+                percent(server.serial(), ctx.span().len())
             ),
             range_ns: SERIAL_RANGE.of(saved),
             confidence: Confidence::Medium,

@@ -10,7 +10,7 @@ use crate::timers::timed;
 use engine::EngineError;
 use model::tables::{self, ready_wait, waits};
 use model::words::{ms, plural, time};
-use model::{Fix, Ns, ThreadKey};
+use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -63,10 +63,10 @@ const SHORT_RUN_NS: Threshold = Threshold {
 /// The sleeps of a thread.
 #[derive(Default)]
 struct Sleeps {
-    tid: i64,
+    tid: Tid,
     count: i64,
-    blocked: i64,
-    ran: i64,
+    blocked: Ns,
+    ran: Ns,
     /// Sleeps that a timer ended, according to a callchain.
     timed: i64,
     /// Sleeps that a timer ended, inferred from the wakers.
@@ -81,7 +81,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let (target_residency, break_even) = break_even(ctx)?;
     let (mut sleeps, mut evidence) = (BTreeMap::<ThreadKey, Sleeps>::new(), EvidenceRows::default());
-    let least = ctx.threshold(&MIN_PER_SECOND) * ctx.span().len().0 as f64 / 1e9;
+    let least = ctx.threshold(&MIN_PER_SECOND) * ctx.span().len().as_f64() / 1e9;
     let processes = Processes::new(ctx)?;
     let pools = timed(ctx, &processes)?;
     ctx.each_row(waits::Table, |row| {
@@ -100,7 +100,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let sums = sleeps.entry(thread).or_default();
         sums.tid = tid;
         sums.count = sums.count.saturating_add(waits);
-        sums.blocked = sums.blocked.saturating_add(blocked);
+        sums.blocked += blocked;
         sums.timed += if timed { waits } else { 0 };
         sums.inferred += if inferred { waits } else { 0 };
         if waits as f64 >= least {
@@ -114,24 +114,23 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             sums.ran = row.get(ready_wait::RUNNING_NS);
         }
     })?;
-    let polls = |sums: &Sleeps| sums.ran as f64 <= ctx.threshold(&SHORT_RUN_NS) * sums.count as f64;
-    let switching = |sums: &Sleeps| (sums.count as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
+    let polls = |sums: &Sleeps| sums.ran.as_f64() <= ctx.threshold(&SHORT_RUN_NS) * sums.count as f64;
+    let switching = |sums: &Sleeps| Ns::whole(sums.count as f64 * 2.0 * ctx.threshold(&SWITCH));
     // Its running time includes its own switches.
     let cost = |sums: &Sleeps| if polls(sums) { sums.ran.max(switching(sums)) } else { switching(sums) };
     let claims: Vec<_> = sleeps.iter().map(|(key, sums)| ctx.claim(*key, sums.tid, cost(sums))).collect();
-    let change = Fix::Sleep { threads: threads(&claims), length: Ns(break_even) };
+    let change = Fix::Sleep { threads: threads(&claims), length: break_even };
     let what = format!("Let {} wait for the event, or sleep for longer", threads(&claims).name);
     let finding = ctx.finding(claims, change, what);
     let Some(most) = finding.threads.first().cloned() else { return Ok(RuleOutcome::Findings(Vec::new())) };
     let Some(sums) = sleeps.get(&most.thread) else { return Ok(RuleOutcome::Findings(Vec::new())) };
-    let interrupting =
-        sleeps.values().filter(|sums| polls(sums)).fold(0_i64, |sum, sums| sum.saturating_add(switching(sums)));
+    let interrupting = sleeps.values().filter(|sums| polls(sums)).fold(Ns::ZERO, |sum, sums| sum + switching(sums));
     let confidence = match sums {
         sums if 2 * sums.timed > sums.count => Confidence::High,
         sums if 2 * (sums.timed + sums.inferred) > sums.count => Confidence::Medium,
         _ => Confidence::Low,
     };
-    let cpu_ns = finding.threads.iter().fold(0_i64, |sum, c| sum.saturating_add(c.recoverable_ns));
+    let cpu_ns = finding.threads.iter().fold(Ns::ZERO, |sum, c| sum + c.recoverable_ns);
     let cpus = ctx.cpus()?;
     // CPUs switch in parallel, each for its part.
     let recoverable = most.recoverable_ns.max(cpu_ns / cpus.max(1));
@@ -149,10 +148,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         severity: ctx.severity(cpu_ns / cpus.max(1)),
         recoverable_ns: recoverable,
         range_ns: [
-            0,
+            Ns::ZERO,
             match polls(sums) {
-                true => recoverable.saturating_add(ctx.upper(&SWITCH, interrupting / cpus.max(1))),
-                false => ctx.upper(&SWITCH, recoverable.saturating_add(interrupting / cpus.max(1))),
+                true => recoverable + ctx.upper(&SWITCH, interrupting / cpus.max(1)),
+                false => ctx.upper(&SWITCH, recoverable + interrupting / cpus.max(1)),
             },
         ],
         cpu_ns: Some(cpu_ns),

@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, priority_residency, smt_cores, smt_pairs, thread_by_cpu};
 use model::words::ms;
-use model::{CpuId, Fix, ThreadKey};
+use model::{CpuId, Fix, Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -62,10 +62,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     })?;
     let part = loss(ctx.threshold(&SMT_GAIN));
     let most_part = ctx.interval(&SMT_GAIN).map_or(MAX_LOSS, |[low, _]| loss(low));
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
-    shared.retain(|_, ns| *ns as f64 * part >= least as f64);
-    let claims: Vec<_> =
-        shared.iter().map(|((thread, tid), ns)| ctx.claim(*thread, *tid, (*ns as f64 * part) as i64)).collect();
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
+    shared.retain(|_, ns| ns.as_f64() * part >= least.as_f64());
+    let claims: Vec<_> = shared.iter().map(|((thread, tid), ns)| ctx.claim(*thread, *tid, ns.scaled(part))).collect();
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
@@ -90,13 +89,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     })?;
     let noisy: Vec<_> = by.iter().map(|((thread, tid), ns)| ctx.claim(*thread, *tid, *ns)).collect();
     let noisy = threads(&noisy);
-    let ns = shared.get(&(most.thread, most.tid)).copied().unwrap_or(0);
+    let ns = shared.get(&(most.thread, most.tid)).copied().unwrap_or(Ns::ZERO);
     let what = format!("Keep {} off the cores on which {} runs", noisy.name, most.name);
     let title = format!("{} shared its core for {} ms with {}, of much lower priority", most.name, ms(ns), noisy.name);
     let change = Fix::Affinity { threads: noisy, cpus };
     Ok(RuleOutcome::Findings(vec![Finding {
         title,
-        range_ns: [0, (ns as f64 * most_part) as i64],
+        range_ns: [Ns::ZERO, ns.scaled(most_part)],
         confidence: Confidence::Low,
         evidence: evidence.finish(),
         assumptions: gain_words(ctx)
@@ -111,7 +110,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Option<(i64, i64)>>, EngineError> {
     let mut prios: BTreeMap<ThreadKey, Option<(i64, i64)>> = BTreeMap::new();
     ctx.each_row(priority_residency::Table, |row| {
-        if row.get(priority_residency::RUNNING_NS) > 0 {
+        if row.get(priority_residency::RUNNING_NS) > Ns::ZERO {
             let prio = row.get(priority_residency::PRIO);
             let range = prios.entry(row.get(priority_residency::THREAD)).or_insert(prio.map(|p| (p, p)));
             *range = range.zip(prio).map(|((best, worst), p)| (best.min(p), worst.max(p)));

@@ -53,10 +53,10 @@ const MAX_PIECES: Threshold = Threshold {
 struct Regions {
     count: u64,
     threads: i64,
-    best: i64,
-    from: i64,
-    to: i64,
-    spans: Vec<(i64, Span)>,
+    best: Ns,
+    from: Ns,
+    to: Ns,
+    spans: Vec<(Ns, Span)>,
     evidence: EvidenceRows,
 }
 
@@ -69,23 +69,22 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if marked.is_none() && !ctx.summary().ready_known {
         return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned()));
     }
-    let least = ctx.share_ns(&MIN_OF_REGIONS).max(1);
+    let least = ctx.share_ns(&MIN_OF_REGIONS).max(Ns(1));
     let is_marked = marked.is_some();
     for ((pid, name), sums) in marked.into_iter().flatten().filter(|(_, sums)| sums.best >= least) {
         found.push(finding(ctx, (pid, &name), sums)?);
     }
     found.extend(tails::find(ctx, Tails::OfOneThread, [&MIN_OF_DETECTED, &MIN_OF_FEW])?);
     if !is_marked && found.is_empty() {
-        found.extend(larger_share::find(ctx, ctx.share_ns(&MIN_OF_DETECTED).max(1))?);
+        found.extend(larger_share::find(ctx, ctx.share_ns(&MIN_OF_DETECTED).max(Ns(1)))?);
     }
     Ok(RuleOutcome::Findings(found))
 }
 
 /// Adds a region, if its threads got one piece each.
 fn add(ctx: &RuleContext<'_>, sums: &mut Regions, row: &Row<'_, parallel_regions::Table>) {
-    let [threads, stretches, worked, from, to, ran, ready] = row.all([
-        parallel_regions::THREADS,
-        parallel_regions::STRETCHES,
+    let [threads, stretches] = row.all([parallel_regions::THREADS, parallel_regions::STRETCHES]);
+    let [worked, from, to, ran, ready] = row.all([
         parallel_regions::WORKED_NS,
         parallel_regions::RECOVERABLE_FROM_NS,
         parallel_regions::RECOVERABLE_TO_NS,
@@ -101,9 +100,9 @@ fn add(ctx: &RuleContext<'_>, sums: &mut Regions, row: &Row<'_, parallel_regions
     sums.count += 1;
     // Smaller pieces do not take a CPU from a thread that spins on it.
     let delayed = ran.min(ready);
-    sums.best = sums.best.saturating_add(from.saturating_sub(left).saturating_sub(delayed).max(0));
+    sums.best += (from - left - delayed).max(Ns::ZERO);
     sums.threads = sums.threads.max(threads);
-    (sums.from, sums.to) = (sums.from.saturating_add(from), sums.to.saturating_add(to));
+    (sums.from, sums.to) = (sums.from + from, sums.to + to);
     sums.evidence.push(
         from,
         row,
@@ -116,7 +115,7 @@ fn add(ctx: &RuleContext<'_>, sums: &mut Regions, row: &Row<'_, parallel_regions
             &parallel_regions::RECOVERABLE_TO_NS,
         ],
     );
-    sums.spans.push((from, Span::new(Ns(row.get(parallel_regions::START_NS)), Ns(row.get(parallel_regions::END_NS)))));
+    sums.spans.push((from, Span::new(row.get(parallel_regions::START_NS), row.get(parallel_regions::END_NS))));
     if sums.spans.len() > 2 * SPANS {
         cut(&mut sums.spans);
     }
@@ -136,11 +135,11 @@ fn finding(ctx: &RuleContext<'_>, (pid, name): (Option<i64>, &str), mut sums: Re
             plural(sums.threads.unsigned_abs(), "thread"),
             plural(sums.count, "region"),
             ms(sums.best),
-            percent(sums.best, ctx.span().len().0)
+            percent(sums.best, ctx.span().len())
         ),
         severity: ctx.severity(sums.best),
         recoverable_ns: sums.best,
-        range_ns: [0, sums.to],
+        range_ns: [Ns::ZERO, sums.to],
         confidence: Confidence::Medium,
         spans,
         evidence: sums.evidence.finish(),
@@ -157,7 +156,7 @@ fn finding(ctx: &RuleContext<'_>, (pid, name): (Option<i64>, &str), mut sums: Re
 }
 
 /// Keeps the spans with the largest losses.
-fn cut(spans: &mut Vec<(i64, Span)>) {
+fn cut(spans: &mut Vec<(Ns, Span)>) {
     spans.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
     spans.truncate(SPANS);
 }

@@ -4,9 +4,9 @@ use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Subject};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, threads};
 use model::words::{ms, percent};
+use model::{Fix, Ns};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -49,9 +49,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             "the source does not record steal time; recordings by corewise on a virtual machine do".to_owned(),
         ));
     };
-    let (cpu, most) = stolen.iter().max_by_key(|(_, ns)| **ns).map_or((0, 0), |(cpu, ns)| (*cpu, *ns));
-    let all: i64 = stolen.values().fold(0, |sum, ns| sum.saturating_add(*ns));
-    if most < ctx.share_ns(&MIN_SHARE).max(1) {
+    let (cpu, most) = stolen.iter().max_by_key(|(_, ns)| **ns).map_or((0, Ns::ZERO), |(cpu, ns)| (*cpu, *ns));
+    let all: Ns = stolen.values().sum();
+    if most < ctx.share_ns(&MIN_SHARE).max(Ns(1)) {
         return Ok(RuleOutcome::Findings(Vec::new()));
     }
     let (mut claims, mut evidence) = (Vec::new(), EvidenceRows::default());
@@ -59,8 +59,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let uncharged = row
             .get(threads::EXEC_OF_NS)
             .zip(row.get(threads::EXEC_NS))
-            .map_or(0, |(on_cpu, charged)| on_cpu.saturating_sub(charged));
-        if uncharged > 0 {
+            .map_or(Ns::ZERO, |(on_cpu, charged)| on_cpu - charged);
+        if uncharged > Ns::ZERO {
             let (thread, tid) = row.all((threads::THREAD, threads::TID));
             claims.push(ctx.claim(thread, tid, uncharged.min(all)));
             evidence.push(uncharged, row, &[&threads::EXEC_OF_NS, &threads::EXEC_NS]);
@@ -72,9 +72,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     finding.title = format!(
         "The hypervisor took {} ms of CPU time, mostly on CPU {cpu} ({} of its time)",
         ms(all),
-        percent(most, ctx.span().len().0)
+        percent(most, ctx.span().len())
     );
-    finding.range_ns = [0, all];
+    finding.range_ns = [Ns::ZERO, all];
     finding.confidence = Confidence::Medium;
     finding.evidence = evidence.finish();
     finding.assumptions = vec![
@@ -85,17 +85,17 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 /// The steal time of each CPU between start and end, where both are recorded.
-fn stolen(ctx: &RuleContext<'_>) -> Option<BTreeMap<i64, i64>> {
+fn stolen(ctx: &RuleContext<'_>) -> Option<BTreeMap<i64, Ns>> {
     let condition = ctx.facts().conditions.iter().find(|c| c.name == "steal_ns")?;
-    let read = |words: &str| -> BTreeMap<i64, i64> {
+    let read = |words: &str| -> BTreeMap<i64, Ns> {
         let one = |word: &str| {
             let (cpu, ns) = word.strip_prefix("cpu")?.split_once('=')?;
-            Some((cpu.parse().ok()?, ns.parse().ok()?))
+            Some((cpu.parse().ok()?, ns.parse().ok().map(Ns)?))
         };
         words.split_whitespace().filter_map(one).collect()
     };
     let (start, end) = (read(condition.start.as_ref().ok()?), read(condition.end.as_ref().ok()?));
-    let both = end.into_iter().filter_map(|(cpu, ns)| Some((cpu, ns.saturating_sub(*start.get(&cpu)?).max(0))));
-    let stolen: BTreeMap<i64, i64> = both.collect();
+    let both = end.into_iter().filter_map(|(cpu, ns)| Some((cpu, (ns - *start.get(&cpu)?).max(Ns::ZERO))));
+    let stolen: BTreeMap<i64, Ns> = both.collect();
     (!stolen.is_empty()).then_some(stolen)
 }

@@ -38,15 +38,15 @@ const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (mut claims, mut evidence) = (Vec::new(), EvidenceRows::default());
-    let (mut has_data, mut ran, mut throttled_ns) = (false, 0_i64, 0_i64);
+    let (mut has_data, mut ran, mut throttled_ns) = (false, Ns::ZERO, Ns::ZERO);
     ctx.each_row(ready_wait::Table, |row| {
         let throttled = row.get(ready_wait::THROTTLED_NS);
         has_data |= throttled.is_some();
         let (thread, tid, running) = row.all((ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS));
-        if let Some(ns) = throttled.filter(|ns| *ns > 0) {
+        if let Some(ns) = throttled.filter(|ns| *ns > Ns::ZERO) {
             claims.push(ctx.claim(thread, tid, ns));
             evidence.push(ns, row, &[&ready_wait::THROTTLED_NS, &ready_wait::READY_NS, &ready_wait::RUNNING_NS]);
-            (ran, throttled_ns) = (ran.saturating_add(running), throttled_ns.saturating_add(ns));
+            (ran, throttled_ns) = (ran + running, throttled_ns + ns);
         }
     })?;
     if !has_data {
@@ -54,25 +54,23 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             "throttling was not recorded; recordings by corewise on Linux 6.18 and later include it".to_owned(),
         ));
     }
-    let most = claims.iter().map(|c| c.recoverable_ns).max().unwrap_or(0);
-    if most < ctx.share_ns(&MIN_SHARE).max(1) {
+    let most = claims.iter().map(|c| c.recoverable_ns).max().unwrap_or(Ns::ZERO);
+    if most < ctx.share_ns(&MIN_SHARE).max(Ns(1)) {
         return Ok(RuleOutcome::Findings(Vec::new()));
     }
     // A thread that waits for a throttled one is delayed too: for as long as the critical path was throttled.
-    let mut on_path = 0_i64;
+    let mut on_path = Ns::ZERO;
     if ctx.summary().ready_known {
-        ctx.each_row(critical_by_thread::Table, |row| {
-            on_path = on_path.saturating_add(row.get(critical_by_thread::THROTTLED_NS))
-        })?;
+        ctx.each_row(critical_by_thread::Table, |row| on_path += row.get(critical_by_thread::THROTTLED_NS))?;
     }
     let recoverable = on_path.max(most);
     // The quota that would have covered the throttled time; a group that hardly ran needs its own number.
-    let more = i128::from(throttled_ns) * 100 / i128::from(ran.max(1));
+    let more = i128::from(throttled_ns.0) * 100 / i128::from(ran.0.max(1));
     let more_percent = u32::try_from(more.clamp(1, 10_000)).unwrap_or(10_000);
     let cgroup = cgroup_of(ctx, &claims)?;
     let group = match &cgroup {
         Some(of @ QuotaOf { quota: Some(quota), period, .. }) => {
-            format!("{} ({} ms in each {} ms)", plain(of.path()), ms(quota.0), ms(period.0))
+            format!("{} ({} ms in each {} ms)", plain(of.path()), ms(*quota), ms(*period))
         }
         Some(of) => format!("a group that contains {}", plain(of.path())),
         None => "their group".to_owned(),
@@ -114,14 +112,14 @@ fn cgroup_of(ctx: &RuleContext<'_>, claims: &[Claim]) -> Result<Option<QuotaOf>,
             return;
         }
         let path = row.get(thread_scheduling::CGROUP).map(str::to_owned);
-        let period = row.get(thread_scheduling::CGROUP_PERIOD_NS).map(Ns);
+        let period = row.get(thread_scheduling::CGROUP_PERIOD_NS);
         // It may be a bare number, and a path with other characters is not safe in a command.
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._:@-\\".contains(&byte);
         let is_path =
             |path: &String| path.strip_prefix("cpu:").unwrap_or(path).starts_with('/') && path.bytes().all(is_plain);
         found = path.filter(is_path).zip(period).map(|(path, period)| QuotaOf {
             path,
-            quota: row.get(thread_scheduling::CGROUP_QUOTA_NS).map(Ns),
+            quota: row.get(thread_scheduling::CGROUP_QUOTA_NS),
             period,
         });
     })?;

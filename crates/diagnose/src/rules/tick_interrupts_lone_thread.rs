@@ -6,7 +6,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, interrupts, ready_wait};
 use model::words::{ms, plural, time};
-use model::{CpuId, Fix, ThreadKey};
+use model::{CpuId, Fix, Ns, ThreadKey, Tid};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -66,16 +66,16 @@ const TICKS: [&str; 2] = ["timer tick_sched_timer", "timer tick_nohz_handler"];
 #[derive(Clone, Copy, Default)]
 struct Ticks {
     count: i64,
-    ns: i64,
+    ns: Ns,
 }
 
 /// A thread that has a CPU to itself.
 struct Lone {
     thread: ThreadKey,
-    tid: i64,
+    tid: Tid,
     cpu: i64,
     ticks: Ticks,
-    running: i64,
+    running: Ns,
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -109,11 +109,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut lone: Vec<Lone> = by
         .into_iter()
         .filter_map(|((thread, cpu), ticks)| {
-            let running = running.get(&thread).copied().filter(|ns| *ns >= least_running.max(1))?;
+            let running = running.get(&thread).copied().filter(|ns| *ns >= least_running.max(Ns(1)))?;
             let is_lone = is_most(ticks.count, of_thread.get(&thread)) && is_most(ticks.count, of_cpu.get(&cpu));
-            let is_often = ticks.count as f64 >= ctx.threshold(&MIN_PER_SECOND) * running as f64 * 1e-9;
+            let is_often = ticks.count as f64 >= ctx.threshold(&MIN_PER_SECOND) * running.as_f64() * 1e-9;
             let is_much = ticks.ns >= ctx.share_ns(&MIN_SHARE);
-            let tid = tids.get(&thread).copied().unwrap_or(0);
+            let tid = tids.get(&thread).copied().unwrap_or(Tid::IDLE);
             (is_lone && is_often && is_much).then_some(Lone { thread, tid, cpu, ticks, running })
         })
         .collect();
@@ -139,12 +139,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ctx.name(most.thread),
         most.cpu,
         plural(most.ticks.count.unsigned_abs(), "time"),
-        most.ticks.count as f64 / (most.running.max(1) as f64 * 1e-9),
+        most.ticks.count as f64 / (most.running.max(Ns(1)).as_f64() * 1e-9),
         time(most.ticks.ns / most.ticks.count.max(1)),
         ms(most.ticks.ns)
     );
     // The entry and exit of the interrupt are not recorded; what they take is seldom more than the function itself.
-    finding.range_ns = [finding.recoverable_ns, finding.recoverable_ns.saturating_mul(2)];
+    finding.range_ns = [finding.recoverable_ns, finding.recoverable_ns * 2];
     finding.confidence = Confidence::Medium;
     finding.evidence = evidence.finish();
     finding.assumptions = vec![

@@ -8,9 +8,9 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::{self, Member, Pool, SERIAL_RANGE, Sharing};
 use crate::unmarked::one_request;
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, critical_by_thread};
 use model::words::{ms, percent};
+use model::{Fix, Ns};
 
 pub(super) const RULE: Rule = Rule {
     id: "too-few-workers",
@@ -60,8 +60,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let processes = Processes::new(ctx)?;
     let pools: Vec<Pool> =
         Pool::all(ctx, &processes)?.into_iter().filter(|pool| pool.sharing == Sharing::None).collect();
-    let serial = pools.iter().fold(0_i64, |sum, pool| sum.saturating_add(pool.serial()));
-    let (Some(first), true) = (pools.first(), serial >= ctx.share_ns(&MIN_SERIAL).max(1)) else {
+    let serial = pools.iter().fold(Ns::ZERO, |sum, pool| sum + pool.serial());
+    let (Some(first), true) = (pools.first(), serial >= ctx.share_ns(&MIN_SERIAL).max(Ns(1))) else {
         return Ok(RuleOutcome::Findings(one_request::find(ctx, &processes)?.into_iter().collect()));
     };
     let most = &first.members[0];
@@ -74,10 +74,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let is_recorder = |member: &Member| recorder.is_some() && processes.process(member.thread) == recorder;
     let all = || {
         let members = pools.iter().flat_map(|pool| &pool.members);
-        members.filter(|member| member.serial() > 0 && !is_recorder(member))
+        members.filter(|member| member.serial() > Ns::ZERO && !is_recorder(member))
     };
-    let saved = all().map(saving).fold(0_i64, i64::saturating_add);
-    if saved < ctx.share_ns(&MIN_SHARE).max(1) {
+    let saved = all().map(saving).sum::<Ns>();
+    if saved < ctx.share_ns(&MIN_SHARE).max(Ns(1)) {
         return Ok(RuleOutcome::Findings(Vec::new()));
     }
     let claims: Vec<_> = all().map(|member| ctx.claim(member.thread, member.tid, saving(member))).collect();
@@ -99,7 +99,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         title: format!(
             "{who} ran alone for {} ms ({} of the time) on the critical path, while {} idle",
             ms(serial),
-            percent(serial, ctx.span().len().0),
+            percent(serial, ctx.span().len()),
             if cpus == 2 { "the other CPU was" } else { "other CPUs were" }
         ),
         severity: ctx.severity(saved),

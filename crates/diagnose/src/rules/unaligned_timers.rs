@@ -60,12 +60,12 @@ const MIN_SLACK: Threshold = Threshold {
 #[derive(Clone, Copy, Default)]
 struct Periods {
     count: i64,
-    length: i64,
-    slack: i64,
+    length: Ns,
+    slack: Ns,
 }
 
 impl Periods {
-    fn mean(self) -> i64 {
+    fn mean(self) -> Ns {
         self.length / self.count.max(1)
     }
 }
@@ -84,12 +84,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let [length, slack] = row.all([periods::PERIOD_NS, periods::SLACK_NS]);
         let sums = periodic.entry(thread).or_default();
         sums.count += 1;
-        sums.length = sums.length.saturating_add(length);
-        sums.slack = sums.slack.saturating_add(slack);
+        sums.length += length;
+        sums.slack += slack;
     })?;
     periodic.retain(|_, of| {
         of.count as f64 >= ctx.threshold(&MIN_PERIODS)
-            && of.slack as f64 >= ctx.threshold(&MIN_SLACK) * of.length as f64
+            && of.slack.as_f64() >= ctx.threshold(&MIN_SLACK) * of.length.as_f64()
     });
     let Some((first, shortest)) = periodic.iter().min_by_key(|(thread, of)| (of.mean(), **thread)) else {
         return Ok(RuleOutcome::Findings(Vec::new()));
@@ -108,7 +108,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     };
     let (counted_at, scope) = (lost.counted_at, lost.scope());
     // The timer of the first thread expires within this time.
-    let slack = Ns(shortest);
+    let slack = shortest;
     let others = match threads.len() - 1 {
         0 => String::new(),
         n => format!(", and {} divided it, too", plural(n as u64, "other thread")),
@@ -119,7 +119,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ctx.name(first),
         time(shortest),
         ctx.name(thread),
-        time(periodic.get(&thread).map_or(0, |of| of.mean())),
+        time(periodic.get(&thread).map_or(Ns::ZERO, |of| of.mean())),
         ms(most.ns),
         time(counted_at)
     );

@@ -5,8 +5,8 @@ use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, smt_utilisation};
+use model::{Fix, Ns};
 
 pub(super) const RULE: Rule = Rule {
     id: "utilisation-misread",
@@ -51,14 +51,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut found = Vec::new();
     ctx.each_row(smt_utilisation::Table, |row| {
         let (Some(busy), Some(used)) = (row.get(smt_utilisation::BUSY_SHARE), row.get(smt_utilisation::USED_SHARE)) else { return };
-        let [known, unknown] = row.all([smt_utilisation::KNOWN_NS, smt_utilisation::UNKNOWN_NS]).map(|ns| ns as f64);
+        let [known, unknown] = row.all([smt_utilisation::KNOWN_NS, smt_utilisation::UNKNOWN_NS]).map(|ns| ns.as_f64());
         if used - busy < ctx.threshold(&MIN_DIFFERENCE)
             || known < ctx.threshold(&MIN_KNOWN) * (known + unknown)
         {
             return;
         }
         let mut evidence = EvidenceRows::default();
-        evidence.push(0, row, &[&smt_utilisation::BUSY_SHARE, &smt_utilisation::USED_SHARE, &smt_utilisation::HEADROOM_SHARE, &smt_utilisation::GAIN]);
+        evidence.push(Ns::ZERO, row, &[&smt_utilisation::BUSY_SHARE, &smt_utilisation::USED_SHARE, &smt_utilisation::HEADROOM_SHARE, &smt_utilisation::GAIN]);
         let gain = row.get(smt_utilisation::GAIN);
         // How much more work is possible, at most.
         let more = |share: f64| ((1.0 / share.max(f64::EPSILON) - 1.0) * 100.0).round() as u32;

@@ -11,7 +11,7 @@ use crate::timers::timed;
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, run_lengths, thread_by_cpu, waits, wakers};
 use model::words::{grouped, ms, plural, time};
-use model::{Fix, ThreadKey, pool_name};
+use model::{Fix, Ns, ThreadKey, Tid, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) static RULE: Rule = Rule {
@@ -75,7 +75,7 @@ const PIECES: u32 = 8;
 #[derive(Default)]
 struct Storm {
     /// TID and number of wakeups, by thread key.
-    woken: BTreeMap<ThreadKey, (i64, i64)>,
+    woken: BTreeMap<ThreadKey, (Tid, i64)>,
     /// Wakeups by other pools.
     by_pool: BTreeMap<Pool, i64>,
     /// Wakeups that answer one by this pool, or are answered by one.
@@ -84,7 +84,7 @@ struct Storm {
     short: i64,
     evidence: EvidenceRows,
     /// If all members are woken where one is enough: their running time.
-    herd: Option<i64>,
+    herd: Option<Ns>,
     /// Whether processes are recorded; otherwise, the waker may be of another process.
     has_process: bool,
 }
@@ -127,7 +127,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     })?;
     let answered: Vec<i64> = storms.iter().map(|(pool, storm)| answered(&storms, pool, storm)).collect();
     storms.values_mut().zip(answered).for_each(|(storm, answered)| storm.answered = answered);
-    let least = ctx.threshold(&MIN_PER_SECOND) * ctx.span().len().0 as f64 / 1e9;
+    let least = ctx.threshold(&MIN_PER_SECOND) * ctx.span().len().as_f64() / 1e9;
     storms.retain(|_, storm| storm.unanswered(storm.wakeups()) as f64 >= least.max(1.0));
     if storms.is_empty() {
         return Ok(RuleOutcome::Findings(Vec::new()));
@@ -139,7 +139,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let (thread, count) = row.all((run_lengths::THREAD, run_lengths::AFTER_WAKE.or_zero()));
         let Some(to) = row.get(run_lengths::TO_NS) else { return };
         add(&mut runs, thread, count);
-        if to as f64 <= ctx.threshold(&SHORT_RUN_NS) {
+        if to.as_f64() <= ctx.threshold(&SHORT_RUN_NS) {
             add(&mut short, thread, count);
         }
     })?;
@@ -204,14 +204,14 @@ fn answered(storms: &BTreeMap<Pool, Storm>, pool: &Pool, storm: &Storm) -> i64 {
 /// What the critical path has of the threads of a process.
 struct OnPath {
     /// For how long they waited for a CPU on it.
-    waited: i64,
+    waited: Ns,
     /// For how long they were in the kernel or waking up on it, if they have samples.
-    overhead: Option<i64>,
+    overhead: Option<Ns>,
 }
 
 /// The part of the pool's process in the critical path; `None` if the path is not its own.
 fn on_path(ctx: &RuleContext<'_>, processes: &Processes, pool: &Pool) -> Result<Option<OnPath>, EngineError> {
-    let (mut on_path, mut waited, mut running, mut latency) = (0_i64, 0_i64, 0_i64, 0_i64);
+    let (mut on_path, mut waited, mut running, mut latency) = (Ns::ZERO, Ns::ZERO, Ns::ZERO, Ns::ZERO);
     let mut threads = Vec::new();
     ctx.each_row(critical_by_thread::Table, |row| {
         let thread = row.get(critical_by_thread::THREAD);
@@ -224,37 +224,37 @@ fn on_path(ctx: &RuleContext<'_>, processes: &Processes, pool: &Pool) -> Result<
             critical_by_thread::WAKEUP_LATENCY_NS,
             critical_by_thread::BLOCKED_NS,
         ]);
-        on_path = on_path.saturating_add(path);
-        waited = waited.saturating_add(ready);
-        latency = latency.saturating_add(waking);
-        running = running.saturating_add((path - ready - waking - blocked).max(0));
+        on_path += path;
+        waited += ready;
+        latency += waking;
+        running += (path - ready - waking - blocked).max(Ns::ZERO);
         threads.push(thread);
     })?;
     let share = KernelTime::new(ctx)?.share(threads.into_iter());
-    let overhead = share.map(|share| (running as f64 * share) as i64 + latency);
-    Ok((on_path >= ctx.share_ns(&MIN_PATH_SHARE).max(1)).then_some(OnPath { waited, overhead }))
+    let overhead = share.map(|share| running.scaled(share) + latency);
+    Ok((on_path >= ctx.share_ns(&MIN_PATH_SHARE).max(Ns(1))).then_some(OnPath { waited, overhead }))
 }
 
 fn finding(ctx: &RuleContext<'_>, name: &str, storm: Storm, cpus: i64, path: Option<OnPath>) -> Finding {
     let waited = path.as_ref().map(|path| path.waited);
-    let cost = |wakeups: i64| (storm.unanswered(wakeups) as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
+    let cost = |wakeups: i64| Ns::whole(storm.unanswered(wakeups) as f64 * 2.0 * ctx.threshold(&SWITCH));
     let saved = |wakeups: i64| cost(wakeups) - cost(wakeups) / i64::from(PIECES);
-    let sooner = |ns: i64| ns.min(waited.unwrap_or(ns));
-    let claim = |(thread, (tid, wakeups)): (&ThreadKey, &(i64, i64))| ctx.claim(*thread, *tid, sooner(saved(*wakeups)));
+    let sooner = |ns: Ns| ns.min(waited.unwrap_or(ns));
+    let claim = |(thread, (tid, wakeups)): (&ThreadKey, &(Tid, i64))| ctx.claim(*thread, *tid, sooner(saved(*wakeups)));
     let claims: Vec<_> = storm.woken.iter().map(claim).collect();
     let name = &*ctx.name_of_all(storm.woken.keys().copied(), name);
     let change = Fix::Batch { threads: threads(&claims), pieces: PIECES };
     let finding = ctx.finding(claims, change, format!("Wake {name} less often, for more work at a time"));
     // CPUs switch in parallel, each for its part.
-    let most = |all: i64, own: i64| own.max(all / cpus.max(1));
+    let most = |all: Ns, own: Ns| own.max(all / cpus.max(1));
     let own = storm.woken.values().map(|(_, wakeups)| *wakeups).max().unwrap_or(0);
     let cpu_ns = saved(storm.wakeups());
     let switching = most(cpu_ns, saved(own));
     // All but one of the members that a wakeup wakes find nothing to do.
-    let in_vain = |ran: i64| (ran - ran / storm.woken.len().max(1) as i64) / cpus.max(1);
+    let in_vain = |ran: Ns| (ran - ran / storm.woken.len().max(1) as i64) / cpus.max(1);
     // What the wakeups cost on the path, where samples show it.
     let sampled =
-        path.and_then(|path| path.overhead).map(|ns| (ns - ns / i64::from(PIECES)).min(MAX_FACTOR * switching));
+        path.and_then(|path| path.overhead).map(|ns| (ns - ns / i64::from(PIECES)).min(switching * MAX_FACTOR));
     let sampled = sampled.filter(|ns| storm.herd.is_none() && *ns > sooner(switching));
     let recoverable = sampled.unwrap_or_else(|| storm.herd.map_or_else(|| sooner(switching), in_vain));
     Finding {
@@ -262,7 +262,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, storm: Storm, cpus: i64, path: Opt
             "{name} was woken {} by {}, and ran for less than {} in {} of {} runs: about {} ms were lost to switching",
             plural(storm.wakeups().unsigned_abs(), "time"),
             if storm.has_process { "threads of its process" } else { "other threads" },
-            time(ctx.threshold(&SHORT_RUN_NS) as i64),
+            time(Ns::whole(ctx.threshold(&SHORT_RUN_NS))),
             grouped(storm.short),
             grouped(storm.runs),
             ms(switching)
@@ -272,7 +272,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, storm: Storm, cpus: i64, path: Opt
         range_ns: match storm.herd {
             _ if sampled.is_some() => SAMPLED.of(recoverable),
             Some(_) => HERD_RANGE.of(recoverable),
-            None => [0, sooner(ctx.upper(&SWITCH, most(cost(storm.wakeups()), cost(own))))],
+            None => [Ns::ZERO, sooner(ctx.upper(&SWITCH, most(cost(storm.wakeups()), cost(own))))],
         },
         cpu_ns: Some(cpu_ns),
         confidence: if storm.has_process { Confidence::Medium } else { Confidence::Low },

@@ -8,7 +8,7 @@ use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
 use model::tables::{self, placement, smt_cores};
 use model::words::ms;
-use model::{CpuId, Fix, ThreadKey};
+use model::{CpuId, Fix, Ns, ThreadKey};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -82,8 +82,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ));
     }
     let (mut claims, mut evidence, mut woken_for, mut upper) =
-        (Vec::new(), EvidenceRows::default(), BTreeMap::new(), 0);
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
+        (Vec::new(), EvidenceRows::default(), BTreeMap::new(), Ns::ZERO);
+    let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
     let speeds = Speeds::new(ctx)?;
     ctx.each_row(placement::Table, |row| {
         let (thread, tid, known, possible) = row.all((
@@ -96,14 +96,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             return;
         }
         let loss = SiblingLoss::of(ctx, &speeds, thread);
-        if possible as f64 * loss.best >= least as f64 {
+        if possible.as_f64() * loss.best >= least.as_f64() {
             // The same cause keeps the thread there when a whole core becomes idle after a wakeup that found none. It is unknown when it
             // would have been moved, so between nothing and all of this time would be saved.
             let [with_sibling, with_sibling_possible] =
                 row.all([placement::BUSY_SIBLING_LOWER_NS, placement::BUSY_SIBLING_UPPER_NS]);
-            let later = if known > 0 { with_sibling.saturating_sub(known).max(0) / 2 } else { 0 };
-            claims.push(ctx.claim(thread, tid, (known.saturating_add(later) as f64 * loss.best) as i64));
-            upper = upper.max((possible.max(with_sibling_possible) as f64 * loss.max) as i64);
+            let later = if known > Ns::ZERO { (with_sibling - known).max(Ns::ZERO) / 2 } else { Ns::ZERO };
+            claims.push(ctx.claim(thread, tid, (known + later).scaled(loss.best)));
+            upper = upper.max(possible.max(with_sibling_possible).scaled(loss.max));
             woken_for.insert(thread, (possible, loss));
             evidence.push(
                 possible,
@@ -132,7 +132,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ms(*ran),
             if is_known { "" } else { ", if its affinity allows that core" }
         ),
-        range_ns: [0, upper],
+        range_ns: [Ns::ZERO, upper],
         confidence: if is_known { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
         assumptions: [

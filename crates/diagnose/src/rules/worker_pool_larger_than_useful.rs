@@ -6,9 +6,9 @@ use crate::finding::{Confidence, Finding};
 use crate::regions::{NONE_MARKED, Source, by_name, workers};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
-use model::Fix;
 use model::tables::{self, parallel_regions};
 use model::words::{ms, plain, plural, short};
+use model::{Amount, Fix, Ns};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -52,15 +52,15 @@ const MIN_SLOWER: Threshold = Threshold {
 #[derive(Default)]
 struct Done {
     count: i64,
-    time: i64,
-    fastest: i64,
-    worked: i64,
+    time: Ns,
+    fastest: Ns,
+    worked: Ns,
     stretches: i64,
 }
 
 impl Done {
-    fn average(&self, total: i64) -> f64 {
-        total as f64 / self.count.max(1) as f64
+    fn average(&self, total: impl Amount) -> f64 {
+        total.number() as f64 / self.count.max(1) as f64
     }
 }
 
@@ -73,18 +73,18 @@ struct Regions {
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let regions = by_name(ctx, Source::ByMarks, |sums: &mut Regions, row| {
-        let [threads, stretches, start, end, worked] = row.all([
+        let (threads, stretches, start, end, worked) = row.all((
             parallel_regions::THREADS,
             parallel_regions::STRETCHES,
             parallel_regions::START_NS,
             parallel_regions::END_NS,
             parallel_regions::WORKED_NS,
-        ]);
-        let (time, done) = (end.saturating_sub(start), sums.by_threads.entry(threads).or_default());
+        ));
+        let (time, done) = (end - start, sums.by_threads.entry(threads).or_default());
         done.fastest = if done.count == 0 { time } else { done.fastest.min(time) };
         done.count += 1;
-        done.time = done.time.saturating_add(time);
-        done.worked = done.worked.saturating_add(worked);
+        done.time += time;
+        done.worked += worked;
         done.stretches = done.stretches.saturating_add(stretches);
         sums.evidence.push(
             time,
@@ -122,17 +122,17 @@ fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -
         done.average(done.time) >= slower * least && done.average(done.worked) > few.average(few.worked)
     });
     // The number of threads with the largest loss, and the loss of all that are too many.
-    let (mut most, mut lost, mut upper, mut same_pieces) = (None::<(i64, &Done, i64)>, 0_i64, 0_i64, true);
+    let (mut most, mut lost, mut upper, mut same_pieces) = (None::<(i64, &Done, Ns)>, Ns::ZERO, Ns::ZERO, true);
     for (threads, done) in larger {
-        let own = done.time.saturating_sub((least * done.count as f64).round() as i64).max(0);
-        lost = lost.saturating_add(own);
-        upper = upper.saturating_add(done.time.saturating_sub(few.fastest.saturating_mul(done.count)).max(0));
+        let own = (done.time - Ns::nearest(least * done.count as f64)).max(Ns::ZERO);
+        lost += own;
+        upper += (done.time - few.fastest * done.count).max(Ns::ZERO);
         same_pieces &= done.average(done.stretches) == few.average(few.stretches);
         if most.is_none_or(|(.., ns)| ns < own) {
             most = Some((*threads, done, own));
         }
     }
-    let Some((many, done, _)) = most.filter(|_| lost >= ctx.share_ns(&MIN_SHARE).max(1)) else { return Ok(None) };
+    let Some((many, done, _)) = most.filter(|_| lost >= ctx.share_ns(&MIN_SHARE).max(Ns(1))) else { return Ok(None) };
     let claims = workers(ctx, Source::ByMarks, (pid, name), lost)?;
     let region = short(&plain(name), 40);
     let pool = threads(&claims);
@@ -141,15 +141,15 @@ fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -
     Ok(Some(Finding {
         title: format!(
             "{region} took {} ms on average with {} in {}, and {} ms with {size}: {} ms lost",
-            ms(done.average(done.time) as i64),
+            ms(Ns::whole(done.average(done.time))),
             plural(many.unsigned_abs(), "thread"),
             plural(done.count.unsigned_abs(), "region"),
-            ms(least as i64),
+            ms(Ns::whole(least)),
             ms(lost)
         ),
         severity: ctx.severity(lost),
         recoverable_ns: lost,
-        range_ns: [0, upper.max(lost)],
+        range_ns: [Ns::ZERO, upper.max(lost)],
         confidence: if same_pieces { Confidence::Medium } else { Confidence::Low },
         evidence: sums.evidence.finish(),
         assumptions: vec![

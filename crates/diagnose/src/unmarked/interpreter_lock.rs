@@ -15,11 +15,11 @@ use crate::range::Range;
 use engine::EngineError;
 use model::tables::{pools, samples, waits};
 use model::words::{ms, percent, plural, time};
-use model::{Fix, Row, ThreadKey, pool_name};
+use model::{Fix, Ns, Row, ThreadKey, Tid, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The mean of waits that end after the switch interval, ns: the timer is never early, and is late by the time to wake up.
-const INTERVAL: std::ops::RangeInclusive<i64> = 4_900_000..=6_500_000;
+const INTERVAL: std::ops::RangeInclusive<Ns> = Ns(4_900_000)..=Ns(6_500_000);
 /// With fewer such waits, several threads wait with this time limit by accident.
 const MIN_WAITS: i64 = 20;
 /// The waits of all threads, as a share of the analysed time.
@@ -37,8 +37,8 @@ const RANGE: Range = Range { low: 0.6, high: 1.7 };
 #[derive(Default)]
 struct Process {
     /// By thread: TID, number of waits, time waited.
-    waited: BTreeMap<ThreadKey, (i64, i64, i64)>,
-    running: BTreeMap<ThreadKey, i64>,
+    waited: BTreeMap<ThreadKey, (Tid, i64, Ns)>,
+    running: BTreeMap<ThreadKey, Ns>,
     evidence: EvidenceRows,
 }
 
@@ -47,22 +47,22 @@ impl Process {
         self.waited.values().map(|(_, waits, _)| waits).sum()
     }
 
-    fn blocked(&self) -> i64 {
-        self.waited.values().fold(0, |sum, (.., blocked)| sum.saturating_add(*blocked))
+    fn blocked(&self) -> Ns {
+        self.waited.values().map(|(.., blocked)| blocked).sum()
     }
 
-    fn ran(&self) -> i64 {
-        self.running.values().fold(0, |sum, ns| sum.saturating_add(*ns))
+    fn ran(&self) -> Ns {
+        self.running.values().sum()
     }
 
     /// The time that the program gains without the lock.
-    fn saved(&self, cpus: i64) -> i64 {
-        let longest = self.waited.values().map(|(.., blocked)| *blocked).max().unwrap_or(0);
+    fn saved(&self, cpus: i64) -> Ns {
+        let longest = self.waited.values().map(|(.., blocked)| *blocked).max().unwrap_or(Ns::ZERO);
         let others = self.blocked() - longest;
-        let mut running: Vec<i64> = self.running.values().copied().collect();
+        let mut running: Vec<Ns> = self.running.values().copied().collect();
         running.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
-        let first = running.first().copied().unwrap_or(0) as f64;
-        let sharing = running.iter().filter(|ns| **ns as f64 >= SHARED * first).count() as i64;
+        let first = running.first().copied().unwrap_or(Ns::ZERO).as_f64();
+        let sharing = running.iter().filter(|ns| ns.as_f64() >= SHARED * first).count() as i64;
         if sharing < 2 {
             return others;
         }
@@ -90,14 +90,14 @@ fn interpreted(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Option<BT
 pub(crate) fn waiting(
     ctx: &RuleContext<'_>,
     processes: &Processes,
-) -> Result<BTreeMap<ThreadKey, (i64, i64)>, EngineError> {
-    let (mut of_lock, mut all) = (BTreeMap::<ThreadKey, (i64, i64, i64)>::new(), BTreeMap::new());
+) -> Result<BTreeMap<ThreadKey, (Tid, Ns)>, EngineError> {
+    let (mut of_lock, mut all) = (BTreeMap::<ThreadKey, (Tid, i64, Ns)>::new(), BTreeMap::new());
     ctx.each_row(waits::Table, |row| {
         let (thread, count, blocked) = row.all((waits::THREAD, waits::WAITS, waits::BLOCKED_NS));
         add(&mut all, thread, count);
         if is_of_lock(row, count, blocked) {
             let sums = of_lock.entry(thread).or_default();
-            *sums = (row.get(waits::TID), sums.1.saturating_add(count), sums.2.saturating_add(blocked));
+            *sums = (row.get(waits::TID), sums.1.saturating_add(count), sums.2 + blocked);
         }
     })?;
     if of_lock.is_empty() {
@@ -112,13 +112,13 @@ pub(crate) fn waiting(
 }
 
 /// Whether the waits of a row last for the switch interval.
-fn is_of_lock(row: &Row<'_, waits::Table>, count: i64, blocked: i64) -> bool {
+fn is_of_lock(row: &Row<'_, waits::Table>, count: i64, blocked: Ns) -> bool {
     let by_timer = row.get(waits::WAKER) == Some(ThreadKey::IDLE) && row.get(waits::REASON.or_empty()) == "futex";
     by_timer && count > 0 && INTERVAL.contains(&(blocked / count))
 }
 
 /// Returns a finding for each process that loses at least `least` ns in this way.
-pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> Result<Vec<Finding>, EngineError> {
+pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: Ns) -> Result<Vec<Finding>, EngineError> {
     let mut by_process = BTreeMap::<Option<i64>, Process>::new();
     ctx.each_row(waits::Table, |row| {
         let (thread, tid, count, blocked) = row.all((waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS));
@@ -128,9 +128,9 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> 
             process.evidence.push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS]);
         }
     })?;
-    let enough = ctx.span().len().0 as f64 * MIN_WAITING;
+    let enough = ctx.span().len().as_f64() * MIN_WAITING;
     by_process.retain(|_, process| {
-        process.waited.len() > 1 && process.waits() >= MIN_WAITS && process.blocked() as f64 >= enough
+        process.waited.len() > 1 && process.waits() >= MIN_WAITS && process.blocked().as_f64() >= enough
     });
     if by_process.is_empty() {
         return Ok(Vec::new());
@@ -141,9 +141,9 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> 
             add(&mut process.running, thread, row.get(pools::RUNNING_NS));
         }
     })?;
-    let (interpreted, span, cpus) = (interpreted(ctx, processes)?, ctx.span().len().0, ctx.cpus()?);
+    let (interpreted, span, cpus) = (interpreted(ctx, processes)?, ctx.span().len(), ctx.cpus()?);
     by_process.retain(|id, process| {
-        let held = process.ran() as f64 >= MIN_HELD * process.blocked().min(span) as f64;
+        let held = process.ran().as_f64() >= MIN_HELD * process.blocked().min(span).as_f64();
         held && interpreted.as_ref().is_none_or(|some| some.contains(id))
     });
     let found = by_process.into_values().map(|process| finding(ctx, process, cpus));
@@ -155,7 +155,7 @@ fn finding(ctx: &RuleContext<'_>, process: Process, cpus: i64) -> Finding {
     let claims: Vec<_> =
         process.waited.iter().map(|(thread, (tid, _, own))| ctx.claim(*thread, *tid, saved.min(*own))).collect();
     let most = process.running.iter().max_by_key(|(thread, ns)| (**ns, std::cmp::Reverse(**thread)));
-    let (first, ran) = most.map_or((ThreadKey::IDLE, 0), |(thread, ns)| (*thread, *ns));
+    let (first, ran) = most.map_or((ThreadKey::IDLE, Ns::ZERO), |(thread, ns)| (*thread, *ns));
     let names = threads(&claims);
     let name = pool_name(&names.name).to_owned();
     let count = plural(process.waited.len() as u64, "thread");
@@ -168,7 +168,7 @@ fn finding(ctx: &RuleContext<'_>, process: Process, cpus: i64) -> Finding {
             time(blocked / waits.max(1)),
             ms(blocked),
             ctx.name(first),
-            percent(ran, ctx.span().len().0),
+            percent(ran, ctx.span().len()),
         ),
         severity: ctx.severity(saved),
         recoverable_ns: saved,

@@ -17,7 +17,7 @@ use crate::unmarked::spinning::is_waiting;
 use engine::EngineError;
 use model::tables::{pools, samples, waits};
 use model::words::{ms, percent, plural};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::BTreeMap;
 
 /// With fewer waits, the other thread may wait for a result.
@@ -40,10 +40,10 @@ const RANGE: Range = Range { low: 0.55, high: 1.5 };
 /// A thread's samples, and its row of the table `pools`.
 #[derive(Default)]
 struct Thread {
-    tid: i64,
-    running: i64,
-    together: i64,
-    alone_idle: i64,
+    tid: Tid,
+    running: Ns,
+    together: Ns,
+    alone_idle: Ns,
     /// By function and file.
     work: BTreeMap<(String, String), i64>,
     waiting: i64,
@@ -61,9 +61,9 @@ impl Thread {
     }
 
     /// For how long it spun.
-    fn spun(&self) -> i64 {
+    fn spun(&self) -> Ns {
         let all: i64 = self.work.values().sum::<i64>() + self.waiting;
-        (self.running as f64 * self.waiting as f64 / all.max(1) as f64) as i64
+        Ns::whole(self.running.as_f64() * self.waiting as f64 / all.max(1) as f64)
     }
 }
 
@@ -71,14 +71,14 @@ impl Thread {
 #[derive(Default)]
 struct Waits {
     count: i64,
-    blocked: i64,
-    running: i64,
-    not_running: i64,
+    blocked: Ns,
+    running: Ns,
+    not_running: Ns,
     evidence: EvidenceRows,
 }
 
 /// Returns a finding for each thread that others wait for at least `least` ns too long.
-pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, EngineError> {
+pub(crate) fn find(ctx: &RuleContext<'_>, least: Ns) -> Result<Vec<Finding>, EngineError> {
     let processes = Processes::new(ctx)?;
     let mut all = BTreeMap::<(ThreadKey, ThreadKey), Waits>::new();
     ctx.each_row(waits::Table, |row| {
@@ -86,23 +86,23 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, En
         let by_lock = matches!(row.get(waits::REASON.or_empty()), "" | "futex");
         if waker > ThreadKey::IDLE && by_lock && processes.pool(ctx, thread) == processes.pool(ctx, waker) {
             let of = all.entry((thread, waker)).or_default();
-            let [count, blocked, running] =
-                row.all([waits::WAITS, waits::BLOCKED_NS, waits::WAKER_RUNNING_NS.or_zero()]);
+            let (count, blocked, running) =
+                row.all((waits::WAITS, waits::BLOCKED_NS, waits::WAKER_RUNNING_NS.or_zero()));
             of.count = of.count.saturating_add(count);
-            of.blocked = of.blocked.saturating_add(blocked);
-            of.running = of.running.saturating_add(running);
+            of.blocked += blocked;
+            of.running += running;
             of.evidence.push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS, &waits::WAKER_RUNNING_NS]);
         }
     })?;
     let mut blocked = BTreeMap::new();
     all.iter().for_each(|((thread, _), waits)| add(&mut blocked, *thread, waits.blocked));
     all.retain(|(_, waker), waits| {
-        let reverse = blocked.get(waker).copied().unwrap_or(0);
+        let reverse = blocked.get(waker).copied().unwrap_or(Ns::ZERO);
         waits.count >= MIN_WAITS
             && waits.blocked >= least
             && waits.running >= waits.blocked / 2
-            && (waits.not_running as f64) < MAX_NOT_RUNNING * waits.blocked as f64
-            && (reverse as f64) < MAX_REVERSE * waits.blocked as f64
+            && waits.not_running.as_f64() < MAX_NOT_RUNNING * waits.blocked.as_f64()
+            && reverse.as_f64() < MAX_REVERSE * waits.blocked.as_f64()
     });
     if all.is_empty() {
         return Ok(Vec::new());
@@ -116,8 +116,8 @@ fn threads_of(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Thread>, Engi
     let mut threads = BTreeMap::<ThreadKey, Thread>::new();
     ctx.each_row(pools::Table, |row| {
         let of = threads.entry(row.get(pools::THREAD)).or_default();
-        [of.tid, of.running, of.together, of.alone_idle] =
-            row.all([pools::TID, pools::RUNNING_NS, pools::TOGETHER_NS, pools::ALONE_IDLE_CPUS_NS]);
+        (of.tid, of.running, of.together, of.alone_idle) =
+            row.all((pools::TID, pools::RUNNING_NS, pools::TOGETHER_NS, pools::ALONE_IDLE_CPUS_NS));
     })?;
     ctx.each_row(samples::Table, |row| {
         let Some(of) = row.get(samples::THREAD).and_then(|thread| threads.get_mut(&thread)) else { return };
@@ -137,18 +137,18 @@ fn finding(
     (waiting, last): (ThreadKey, ThreadKey),
     all: &BTreeMap<ThreadKey, Thread>,
     waits: Waits,
-    least: i64,
+    least: Ns,
 ) -> Option<Finding> {
     let [of_waiting, of_last] = [all.get(&waiting)?, all.get(&last)?];
     let work = of_last.function()?;
     let same = of_waiting.work.get(work).copied().unwrap_or(0);
-    if same < MIN_SAMPLES || (of_waiting.together as f64) < MIN_TOGETHER * of_waiting.running as f64 {
+    if same < MIN_SAMPLES || of_waiting.together.as_f64() < MIN_TOGETHER * of_waiting.running.as_f64() {
         return None;
     }
     // The thread that waits spins before it leaves its CPU.
-    let lost = waits.blocked.min(of_last.alone_idle).saturating_add(of_waiting.spun());
-    let left = of_last.running.saturating_add(of_waiting.running) / 2 / PIECES / 2;
-    let saved = (lost / 2).saturating_sub(left);
+    let lost = waits.blocked.min(of_last.alone_idle) + of_waiting.spun();
+    let left = (of_last.running + of_waiting.running) / 2 / PIECES / 2;
+    let saved = (lost / 2) - left;
     if saved < least {
         return None;
     }
@@ -169,7 +169,7 @@ fn finding(
             ctx.name(last),
             of_last.tid,
             ms(waits.blocked),
-            percent(waits.blocked, ctx.span().len().0)
+            percent(waits.blocked, ctx.span().len())
         ),
         severity: ctx.severity(saved),
         recoverable_ns: saved,

@@ -6,9 +6,9 @@ use crate::pools::Processes;
 use crate::range::Range;
 use crate::serial::{Pool, Sharing};
 use engine::EngineError;
-use model::Fix;
 use model::tables::pools;
 use model::words::{ms, percent, plural};
+use model::{Fix, Ns};
 
 /// The last thread runs alone for at least this part of the time. With less, the pieces are of the size that eight for each thread have.
 const MIN_ALONE: f64 = 0.15;
@@ -17,7 +17,7 @@ const MIN_ALONE: f64 = 0.15;
 const RANGE: Range = Range { low: 0.5, high: 1.45 };
 
 /// Returns a finding for each pool whose last thread ran alone for at least `least` ns more than it should have.
-pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, EngineError> {
+pub(crate) fn find(ctx: &RuleContext<'_>, least: Ns) -> Result<Vec<Finding>, EngineError> {
     let pools = Pool::all(ctx, &Processes::new(ctx)?)?;
     pools
         .into_iter()
@@ -26,12 +26,12 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, En
         .collect()
 }
 
-fn finding(ctx: &RuleContext<'_>, pool: &Pool, least: i64) -> Result<Option<Finding>, EngineError> {
+fn finding(ctx: &RuleContext<'_>, pool: &Pool, least: Ns) -> Result<Option<Finding>, EngineError> {
     let working = pool.working().count();
     let last = &pool.members[0];
     // The others of the pool can do a part of it.
     let saved = last.saving((working - 1) as f64);
-    if saved < least || (last.serial() as f64) < MIN_ALONE * ctx.span().len().0 as f64 {
+    if saved < least || last.serial().as_f64() < MIN_ALONE * ctx.span().len().as_f64() {
         return Ok(None);
     }
     let mut evidence = EvidenceRows::default();
@@ -49,7 +49,7 @@ fn finding(ctx: &RuleContext<'_>, pool: &Pool, least: i64) -> Result<Option<Find
             "{} named {name} shared work until all but one were done; the last one ran alone for {} ms ({} of the time) while CPUs were idle",
             plural(working as u64, "thread"),
             ms(last.serial()),
-            percent(last.serial(), ctx.span().len().0)
+            percent(last.serial(), ctx.span().len())
         ),
         severity: ctx.severity(saved),
         recoverable_ns: saved,

@@ -11,7 +11,7 @@ use crate::range::Range;
 use engine::EngineError;
 use model::tables::{pools, samples};
 use model::words::{ms, percent, plural, short};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::BTreeMap;
 
 /// Functions of glibc (nptl/lowlevellock.c) that wait for a lock, or wake the next thread that does.
@@ -33,12 +33,12 @@ struct Calls {
     within: i64,
     private: i64,
     /// By thread: TID, and running time.
-    threads: BTreeMap<ThreadKey, (i64, i64)>,
+    threads: BTreeMap<ThreadKey, (Tid, Ns)>,
     evidence: EvidenceRows,
 }
 
 /// Returns a finding for each pool that loses at least `least` ns in this way.
-pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, EngineError> {
+pub(crate) fn find(ctx: &RuleContext<'_>, least: Ns) -> Result<Vec<Finding>, EngineError> {
     let processes = Processes::new(ctx)?;
     let mut by_pool = BTreeMap::<Pool, Calls>::new();
     let mut within = BTreeMap::new();
@@ -65,10 +65,10 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, En
     Ok(by_pool.into_iter().filter_map(|((_, name), of)| finding(ctx, &name, of, cpus, least)).collect())
 }
 
-fn finding(ctx: &RuleContext<'_>, name: &str, of: Calls, cpus: i64, least: i64) -> Option<Finding> {
-    let ran = of.threads.values().fold(0_i64, |sum, (_, ns)| sum.saturating_add(*ns));
+fn finding(ctx: &RuleContext<'_>, name: &str, of: Calls, cpus: i64, least: Ns) -> Option<Finding> {
+    let ran = of.threads.values().map(|(_, ns)| ns).sum::<Ns>();
     let share = of.within as f64 / of.all.max(1) as f64;
-    let saved = (ran as f64 * share) as i64 / cpus.min(of.threads.len() as i64).max(1);
+    let saved = ran.scaled(share) / cpus.min(of.threads.len() as i64).max(1);
     if of.threads.len() < 2 || saved < least {
         return None;
     }
@@ -93,7 +93,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, of: Calls, cpus: i64, least: i64) 
         severity: ctx.severity(saved),
         recoverable_ns: saved,
         range_ns: RANGE.of(saved),
-        cpu_ns: Some((ran as f64 * share) as i64),
+        cpu_ns: Some(ran.scaled(share)),
         confidence: Confidence::Medium,
         evidence: of.evidence.finish(),
         assumptions: vec![

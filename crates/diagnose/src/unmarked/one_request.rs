@@ -12,7 +12,7 @@ use crate::serial::SERIAL_RANGE;
 use engine::EngineError;
 use model::tables::waits;
 use model::words::{ms, percent, plural, time};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::BTreeMap;
 
 /// The share of the analysed time for which the client waits for other processes.
@@ -30,11 +30,11 @@ const FOR_AN_END: [&str; 3] = ["wait4", "waitid", "waitpid"];
 
 #[derive(Default)]
 struct Client {
-    tid: i64,
+    tid: Tid,
     count: i64,
-    blocked: i64,
+    blocked: Ns,
     /// By the thread that ended the wait.
-    by: BTreeMap<ThreadKey, i64>,
+    by: BTreeMap<ThreadKey, Ns>,
 }
 
 /// Returns the finding about the only client, if it waits for most of the time.
@@ -44,11 +44,11 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Optio
     }
     let (mut clients, mut evidence) =
         (BTreeMap::<ThreadKey, Client>::new(), BTreeMap::<ThreadKey, EvidenceRows>::new());
-    let mut of_device = 0_i64;
+    let mut of_device = Ns::ZERO;
     ctx.each_row(waits::Table, |row| {
         let (thread, tid, count, blocked) = row.all((waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS));
         if row.get(waits::STATE_LETTER.or_empty()) == "D" && !ctx.is_kernel_thread(thread) {
-            of_device = of_device.saturating_add(blocked);
+            of_device += blocked;
         }
         let Some(waker) =
             row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE && !ctx.is_kernel_thread(*waker))
@@ -62,18 +62,18 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Optio
         let client = clients.entry(thread).or_default();
         client.tid = tid;
         client.count = client.count.saturating_add(count);
-        client.blocked = client.blocked.saturating_add(blocked);
+        client.blocked += blocked;
         add(&mut client.by, waker, blocked);
         evidence.entry(thread).or_default().push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS]);
     })?;
-    let span = ctx.span().len().0;
-    let waits_for = |client: &Client, part: f64| client.blocked as f64 >= part * span as f64;
+    let span = ctx.span().len();
+    let waits_for = |client: &Client, part: f64| client.blocked.as_f64() >= part * span.as_f64();
     clients.retain(|_, client| waits_for(client, MIN_OTHER));
     let (1, Some((thread, client))) = (clients.len(), clients.pop_first()) else { return Ok(None) };
-    let often = client.count as f64 >= MIN_PER_SECOND * span as f64 / 1e9;
-    let rest = (span - ctx.running_ns(|_| true)? / ctx.cpus()?.max(1)).max(0);
-    let is_of_device = of_device as f64 >= MAX_DEVICE * client.blocked as f64;
-    if is_of_device || !(often && waits_for(&client, MIN_WAITING) && rest as f64 >= MIN_IDLE * span as f64) {
+    let often = client.count as f64 >= MIN_PER_SECOND * span.as_f64() / 1e9;
+    let rest = (span - ctx.running_ns(|_| true)? / ctx.cpus()?.max(1)).max(Ns::ZERO);
+    let is_of_device = of_device.as_f64() >= MAX_DEVICE * client.blocked.as_f64();
+    if is_of_device || !(often && waits_for(&client, MIN_WAITING) && rest.as_f64() >= MIN_IDLE * span.as_f64()) {
         return Ok(None);
     }
     let saved = (client.blocked / 2).min(rest);

@@ -11,7 +11,7 @@ use crate::range::Range;
 use engine::EngineError;
 use model::tables::{critical_path, ready_wait, waits};
 use model::words::{ms, percent, plural};
-use model::{Fix, ThreadKey, pool_name};
+use model::{Fix, Ns, ThreadKey, Tid, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The share of the analysed time for which the path is queued behind threads of the other program.
@@ -31,9 +31,9 @@ const RANGE: Range = Range { low: 0.5, high: 1.45 };
 #[derive(Default)]
 struct Queued {
     /// By thread of the path, ns.
-    by_thread: BTreeMap<ThreadKey, i64>,
+    by_thread: BTreeMap<ThreadKey, Ns>,
     /// By thread that ran instead, ns.
-    instead: BTreeMap<ThreadKey, i64>,
+    instead: BTreeMap<ThreadKey, Ns>,
     evidence: EvidenceRows,
 }
 
@@ -48,17 +48,17 @@ pub(crate) fn find(
     if !processes.are_recorded() {
         return Ok(None);
     }
-    let (prio, span) = (priorities::longest(ctx)?, ctx.span().len().0);
-    let (mut queued, mut on_path, mut ready) = (BTreeMap::<_, Queued>::new(), BTreeMap::new(), 0_i64);
+    let (prio, span) = (priorities::longest(ctx)?, ctx.span().len());
+    let (mut queued, mut on_path, mut ready) = (BTreeMap::<_, Queued>::new(), BTreeMap::new(), Ns::ZERO);
     let mut tids = BTreeMap::new();
     ctx.each_row(critical_path::Table, |row| {
         let (thread, start, end) = row.all((critical_path::THREAD, critical_path::START_NS, critical_path::END_NS));
-        let ns = end.saturating_sub(start);
+        let ns = end - start;
         if row.get(critical_path::STATE) != "ready" {
             add(&mut on_path, thread, ns);
             return;
         }
-        ready = ready.saturating_add(ns);
+        ready += ns;
         let Some(instead) = row.get(critical_path::QUEUED_BEHIND).filter(|instead| *instead > ThreadKey::IDLE) else {
             return;
         };
@@ -74,54 +74,54 @@ pub(crate) fn find(
         }
     })?;
     let Some((pool, behind)) =
-        queued.into_iter().max_by_key(|(_, queued)| queued.by_thread.values().copied().sum::<i64>())
+        queued.into_iter().max_by_key(|(_, queued)| queued.by_thread.values().copied().sum::<Ns>())
     else {
         return Ok(None);
     };
-    let delayed: i64 = behind.by_thread.values().sum();
+    let delayed: Ns = behind.by_thread.values().sum();
     let is_of_pool = |thread: ThreadKey| pool_name(&ctx.name(thread)) == pool;
-    let own: i64 = on_path.iter().filter(|(thread, _)| is_of_pool(**thread)).map(|(_, ns)| *ns).sum();
+    let own: Ns = on_path.iter().filter(|(thread, _)| is_of_pool(**thread)).map(|(_, ns)| *ns).sum();
     // Shells and others that only start programs are queued for a moment.
-    let is_delayed = |thread: ThreadKey| behind.by_thread.get(&thread).is_some_and(|ns| 8 * ns >= delayed);
+    let is_delayed = |thread: ThreadKey| behind.by_thread.get(&thread).is_some_and(|ns| *ns * 8 >= delayed);
     // A client or a server of the program does a part of its work.
-    let mut waited = 0_i64;
+    let mut waited = Ns::ZERO;
     ctx.each_row(waits::Table, |row| {
         let (thread, waker) = (row.get(waits::THREAD), row.get(waits::WAKER).filter(|waker| *waker > ThreadKey::IDLE));
         let is_between = |a: ThreadKey, b: ThreadKey| is_of_pool(a) && is_delayed(b);
         if waker.is_some_and(|waker| is_between(thread, waker) || is_between(waker, thread)) {
-            waited = waited.saturating_add(row.get(waits::BLOCKED_NS));
+            waited += row.get(waits::BLOCKED_NS);
         }
     })?;
-    let (mut ran, mut members) = (0_i64, BTreeMap::new());
+    let (mut ran, mut members) = (Ns::ZERO, BTreeMap::new());
     ctx.each_row(ready_wait::Table, |row| {
         let (thread, tid, running) = row.all((ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS));
         if is_of_pool(thread) {
-            ran = ran.saturating_add(running);
+            ran += running;
             members.insert(thread, tid);
         }
     })?;
-    let enough = |ns: i64, part: f64| ns as f64 >= part * span as f64;
+    let enough = |ns: Ns, part: f64| ns.as_f64() >= part * span.as_f64();
     if !enough(delayed, MIN_QUEUED)
         || !enough(ran, MIN_RUNNING)
         || members.len() < MIN_THREADS
-        || own as f64 > MAX_OWN * delayed as f64
-        || waited as f64 > MAX_OWN * delayed as f64
+        || own.as_f64() > MAX_OWN * delayed.as_f64()
+        || waited.as_f64() > MAX_OWN * delayed.as_f64()
     {
         return Ok(None);
     }
     // While the other program has the CPUs, the path's threads are queued behind each other as well.
     let lost = delayed.max(ready.min(ran / ctx.cpus()?.max(1)));
-    let saved = lost - (lost as f64 * left as f64 / of as f64).round() as i64;
-    let part = |ns: i64| (saved as f64 * ns as f64 / delayed.max(1) as f64) as i64;
+    let saved = lost - Ns::nearest(lost.as_f64() * left as f64 / of as f64);
+    let part = |ns: Ns| Ns::whole(saved.as_f64() * ns.as_f64() / delayed.max(Ns(1)).as_f64());
     let claims: Vec<_> = behind
         .by_thread
         .iter()
-        .map(|(thread, ns)| ctx.claim(*thread, tids.get(thread).copied().unwrap_or(-1), part(*ns)))
+        .map(|(thread, ns)| ctx.claim(*thread, tids.get(thread).copied().unwrap_or(Tid::UNKNOWN), part(*ns)))
         .collect();
     let workers: Vec<_> = behind
         .instead
         .iter()
-        .map(|(thread, ns)| ctx.claim(*thread, members.get(thread).copied().unwrap_or(-1), *ns))
+        .map(|(thread, ns)| ctx.claim(*thread, members.get(thread).copied().unwrap_or(Tid::UNKNOWN), *ns))
         .collect();
     let delayed_names: BTreeSet<_> =
         behind.by_thread.keys().filter(|key| is_delayed(**key)).map(|key| ctx.name(*key)).collect();

@@ -16,7 +16,7 @@ use crate::serial::TURNS_RANGE;
 use engine::EngineError;
 use model::tables::{critical_by_thread, ready_wait, waits};
 use model::words::{ms, percent, plural};
-use model::{Fix, ThreadKey, pool_name};
+use model::{Fix, Ns, ThreadKey, Tid, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// With fewer processes, a lock cannot be distinguished from a request and its answer.
@@ -38,23 +38,23 @@ const LOCKS: [&str; 8] =
 #[derive(Default)]
 struct Queue {
     /// By thread: TID and time waited.
-    waited: BTreeMap<ThreadKey, (i64, i64)>,
+    waited: BTreeMap<ThreadKey, (Tid, Ns)>,
     /// Waits in which a thread waits or wakes.
     with: BTreeMap<ThreadKey, i64>,
     members: BTreeSet<Option<i64>>,
     waits: i64,
-    on_path: i64,
+    on_path: Ns,
     evidence: EvidenceRows,
 }
 
 impl Queue {
-    fn blocked(&self) -> i64 {
-        self.waited.values().fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
+    fn blocked(&self) -> Ns {
+        self.waited.values().map(|(_, ns)| ns).sum::<Ns>()
     }
 }
 
 /// Returns a finding for each name of which the processes lose at least `least` ns in this way.
-pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> Result<Vec<Finding>, EngineError> {
+pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: Ns) -> Result<Vec<Finding>, EngineError> {
     if !processes.are_recorded() {
         return Ok(Vec::new());
     }
@@ -67,16 +67,16 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> 
         if pool.1 != other.1 || pool.0 == other.0 || ctx.is_kernel_thread(thread) || !is_lock {
             return;
         }
-        let [tid, count, blocked] = row.all([waits::TID, waits::WAITS, waits::BLOCKED_NS]);
+        let (tid, count, blocked) = row.all((waits::TID, waits::WAITS, waits::BLOCKED_NS));
         let queue = queues.entry(pool.1).or_default();
-        let sums = queue.waited.entry(thread).or_insert((tid, 0));
-        sums.1 = sums.1.saturating_add(blocked);
+        let sums = queue.waited.entry(thread).or_insert((tid, Ns::ZERO));
+        sums.1 += blocked;
         queue.members.extend([pool.0, other.0]);
         queue.waits = queue.waits.saturating_add(count);
         [thread, waker].into_iter().for_each(|member| add(&mut queue.with, member, count));
         queue.evidence.push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS, &waits::WAKER_BLOCKED_NS]);
     })?;
-    let span = ctx.span().len().0.max(1) as f64;
+    let span = ctx.span().len().max(Ns(1)).as_f64();
     queues.retain(|_, queue| {
         let hub = queue.with.values().max().copied().unwrap_or(0);
         queue.members.len() >= MIN_PROCESSES
@@ -86,23 +86,23 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> 
     if queues.is_empty() {
         return Ok(Vec::new());
     }
-    let (mut path, mut lived) = (0_i64, BTreeMap::<ThreadKey, i64>::new());
+    let (mut path, mut lived) = (Ns::ZERO, BTreeMap::<ThreadKey, Ns>::new());
     ctx.each_row(critical_by_thread::Table, |row| {
         let (thread, ns) = row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS));
-        path = path.saturating_add(ns);
+        path += ns;
         if let Some(queue) = queues.get_mut(pool_name(&ctx.name(thread))) {
-            queue.on_path = queue.on_path.saturating_add(ns);
+            queue.on_path += ns;
         }
     })?;
     ctx.each_row(ready_wait::Table, |row| {
         let [running, blocked] = row.all([ready_wait::RUNNING_NS, ready_wait::BLOCKED_NS]);
         let ready = row.get(ready_wait::READY_NS.or_zero());
-        lived.insert(row.get(ready_wait::THREAD), running.saturating_add(ready).saturating_add(blocked));
+        lived.insert(row.get(ready_wait::THREAD), (running + ready) + blocked);
     })?;
     queues.retain(|_, queue| {
         let lived = queue.waited.keys().filter_map(|thread| lived.get(thread));
-        let lived = lived.fold(0_i64, |sum, ns| sum.saturating_add(*ns));
-        queue.blocked() as f64 >= MIN_WAITING * lived as f64 && queue.on_path as f64 >= MIN_PATH * path as f64
+        let lived = lived.sum::<Ns>();
+        queue.blocked().as_f64() >= MIN_WAITING * lived.as_f64() && queue.on_path.as_f64() >= MIN_PATH * path.as_f64()
     });
     let cpus = ctx.cpus()?;
     let found = queues.into_iter().map(|(name, queue)| finding(ctx, &name, queue, cpus));
@@ -123,7 +123,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, cpus: i64) -> Findin
             queue.members.len(),
             plural(queue.waits.unsigned_abs(), "time"),
             ms(queue.blocked()),
-            percent(queue.on_path, ctx.span().len().0)
+            percent(queue.on_path, ctx.span().len())
         ),
         severity: ctx.severity(saved),
         recoverable_ns: saved,

@@ -9,16 +9,16 @@ use crate::unmarked::single_items;
 use engine::EngineError;
 use model::tables::{critical_by_thread, pools, waits, wakers};
 use model::words::{grouped, ms, percent, plural, time};
-use model::{Fix, ThreadKey, pool_name};
+use model::{Fix, Ns, ThreadKey, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A pool of at least this many threads or processes that run for a short time each is one of jobs.
 const MIN_JOBS: usize = 100;
 /// The mean running time of a job below which starting it costs about as much.
-const MAX_JOB_NS: i64 = 5_000_000;
+const MAX_JOB_NS: Ns = Ns(5_000_000);
 
 /// The mean time on the critical path between two hand-overs, below which a hand-over costs about as much as the work.
-const MAX_TURN_NS: i64 = 250_000;
+const MAX_TURN_NS: Ns = Ns(250_000);
 /// The share of the analysed time that the threads which hand over to each other have on the critical path.
 const MIN_PATH: f64 = 0.5;
 
@@ -40,7 +40,7 @@ const LEFT: f64 = 0.1;
 const RANGE: Range = Range { low: 0.5, high: 1.2 };
 
 /// Returns the findings whose potential saving is at least `least` ns.
-pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, EngineError> {
+pub(crate) fn find(ctx: &RuleContext<'_>, least: Ns) -> Result<Vec<Finding>, EngineError> {
     let found = match jobs(ctx)? {
         Some(found) => Some(found),
         None => match turns(ctx)? {
@@ -53,11 +53,11 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, En
 
 /// Many short processes or threads, started one by one.
 fn jobs(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
-    let (mut by_pool, mut evidence) = (BTreeMap::<String, (usize, i64)>::new(), EvidenceRows::default());
+    let (mut by_pool, mut evidence) = (BTreeMap::<String, (usize, Ns)>::new(), EvidenceRows::default());
     ctx.each_row(pools::Table, |row| {
         if !ctx.is_kernel_thread(row.get(pools::THREAD)) {
             let sums = by_pool.entry(row.get(pools::POOL.or_empty()).to_owned()).or_default();
-            *sums = (sums.0 + 1, sums.1.saturating_add(row.get(pools::RUNNING_NS)));
+            *sums = (sums.0 + 1, sums.1 + row.get(pools::RUNNING_NS));
         }
     })?;
     by_pool.retain(|_, (jobs, running)| *jobs >= MIN_JOBS && *running <= MAX_JOB_NS * *jobs as i64);
@@ -72,19 +72,19 @@ fn jobs(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
             around.extend([thread, waker]);
         }
     })?;
-    let (mut claims, mut on_path) = (Vec::new(), 0_i64);
+    let (mut claims, mut on_path) = (Vec::new(), Ns::ZERO);
     ctx.each_row(critical_by_thread::Table, |row| {
         let (thread, ns) = row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS));
         if around.contains(&thread) && !ctx.is_kernel_thread(thread) {
-            on_path = on_path.saturating_add(ns);
+            on_path += ns;
             claims.push(ctx.claim(thread, row.get(critical_by_thread::TID.or_zero()), ns));
             evidence.push(ns, row, &[&critical_by_thread::PATH_NS, &critical_by_thread::VISITS]);
         }
     })?;
-    if (on_path as f64) < MIN_PATH * ctx.span().len().0 as f64 {
+    if on_path.as_f64() < MIN_PATH * ctx.span().len().as_f64() {
         return Ok(None);
     }
-    let saved = (on_path as f64 * (1.0 - LEFT)) as i64;
+    let saved = on_path.scaled(1.0 - LEFT);
     let change = Fix::Chunks {
         region: format!("the work of {name}"),
         chunks: u32::try_from(count / 16 + 1).unwrap_or(u32::MAX),
@@ -94,7 +94,7 @@ fn jobs(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
         title: format!(
             "{} {name} were started, each to run for {} on average: starting them takes longer than their work",
             grouped(*count as i64),
-            time(running / (*count as i64).max(1))
+            time(*running / (*count as i64).max(1))
         ),
         severity: ctx.severity(saved),
         recoverable_ns: saved,
@@ -110,48 +110,49 @@ fn jobs(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
 
 /// Threads of the critical path that hand over to each other every few microseconds.
 fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
-    let (mut on_path, mut visits, mut running, mut blocked, mut latency) = (0_i64, 0_i64, 0_i64, 0_i64, 0_i64);
+    let (mut on_path, mut visits, mut running, mut blocked, mut latency) =
+        (Ns::ZERO, 0_i64, Ns::ZERO, Ns::ZERO, Ns::ZERO);
     let processes = Processes::new(ctx)?;
     let (mut claims, mut evidence, mut names) = (Vec::new(), EvidenceRows::default(), BTreeSet::new());
-    let span = ctx.span().len().0;
+    let span = ctx.span().len();
     ctx.each_row(critical_by_thread::Table, |row| {
         let (thread, ns, times) =
             row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::VISITS));
         // Threads that leave the path after a short time.
-        if ns < span / 100 || ns > MAX_TURN_NS.saturating_mul(times) || ctx.is_kernel_thread(thread) {
+        if ns < span / 100 || ns > MAX_TURN_NS * times || ctx.is_kernel_thread(thread) {
             return;
         }
-        (on_path, visits) = (on_path.saturating_add(ns), visits.saturating_add(times));
+        (on_path, visits) = (on_path + ns, visits.saturating_add(times));
         let waiting = row.all([
             critical_by_thread::READY_NS,
             critical_by_thread::WAKEUP_LATENCY_NS,
             critical_by_thread::BLOCKED_NS,
         ]);
-        blocked = blocked.saturating_add(waiting[2]);
-        latency = latency.saturating_add(waiting[0]).saturating_add(waiting[1]);
-        running = running.saturating_add(ns - waiting.iter().sum::<i64>());
+        blocked += waiting[2];
+        latency = latency + waiting[0] + waiting[1];
+        running += ns - waiting.iter().sum::<Ns>();
         names.insert(pool_name(&ctx.name(thread)).to_owned());
         claims.push(ctx.claim(thread, row.get(critical_by_thread::TID.or_zero()), ns));
         evidence.push(ns, row, &[&critical_by_thread::PATH_NS, &critical_by_thread::VISITS]);
     })?;
-    let is_device = blocked as f64 > MAX_BLOCKED * on_path as f64;
-    if claims.len() < 2 || is_device || (on_path as f64) < MIN_PATH * span as f64 {
+    let is_device = blocked.as_f64() > MAX_BLOCKED * on_path.as_f64();
+    if claims.len() < 2 || is_device || on_path.as_f64() < MIN_PATH * span.as_f64() {
         return Ok(None);
     }
     let kernel = KernelTime::new(ctx)?.share(claims.iter().map(|claim| claim.thread));
     let taking_part: BTreeSet<_> = claims.iter().map(|claim| processes.process(claim.thread)).collect();
     if taking_part.len() < 2 {
         // Threads of one process also hand over at barriers and locks.
-        let overhead = latency as f64 + kernel.unwrap_or(0.0) * running as f64;
+        let overhead = latency.as_f64() + kernel.unwrap_or(0.0) * running.as_f64();
         let threads: BTreeSet<ThreadKey> = claims.iter().map(|claim| claim.thread).collect();
-        if overhead < MIN_OVERHEAD * on_path as f64 || !hand_over(ctx, &threads)? {
+        if overhead < MIN_OVERHEAD * on_path.as_f64() || !hand_over(ctx, &threads)? {
             return Ok(None);
         }
     } else if names.len() > 1 && kernel.is_some_and(|share| share < MIN_KERNEL) {
         // A program that hands over pieces to itself prepares them in user mode; what different programs do there is their work.
         return Ok(None);
     }
-    let saved = (on_path as f64 * (1.0 - LEFT)) as i64;
+    let saved = on_path.scaled(1.0 - LEFT);
     let change = Fix::Batch { threads: threads(&claims), pieces: 16 };
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
     let finding = ctx.finding(claims, change, format!("Let {} hand over several pieces at a time", all.join(" and ")));

@@ -12,13 +12,13 @@ use crate::range::Range;
 use engine::EngineError;
 use model::tables::{critical_by_thread, pools, wakers};
 use model::words::{ms, percent_of, plural, time};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::BTreeMap;
 
 /// The wakeups per second of one thread by the other, from which they cost more than most work.
 const MIN_PER_SECOND: f64 = 5000.0;
 /// The mean running time of the woken thread for each wakeup.
-const MAX_RUN_NS: i64 = 16_000;
+const MAX_RUN_NS: Ns = Ns(16_000);
 /// Wakeups in the other direction, relative to these: with more, they are requests and answers.
 const MAX_ANSWERED: f64 = 0.1;
 /// The share of the analysed time for which the waker runs on the critical path.
@@ -32,7 +32,7 @@ const RANGE: Range = Range { low: 0.5, high: 1.35 };
 
 /// Returns the finding about the thread that loses most in this way.
 pub(crate) fn find(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
-    let span = ctx.span().len().0;
+    let span = ctx.span().len();
     let mut on_path = BTreeMap::new();
     ctx.each_row(critical_by_thread::Table, |row| {
         let waiting = row.all([
@@ -40,8 +40,8 @@ pub(crate) fn find(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError
             critical_by_thread::WAKEUP_LATENCY_NS,
             critical_by_thread::BLOCKED_NS,
         ]);
-        let ran = waiting.iter().fold(row.get(critical_by_thread::PATH_NS), |ran, ns| ran.saturating_sub(*ns));
-        if ran as f64 >= MIN_PATH * span as f64 {
+        let ran = waiting.iter().fold(row.get(critical_by_thread::PATH_NS), |ran, ns| ran - *ns);
+        if ran.as_f64() >= MIN_PATH * span.as_f64() {
             on_path.insert(row.get(critical_by_thread::THREAD), (row.get(critical_by_thread::TID.or_zero()), ran));
         }
     })?;
@@ -64,14 +64,14 @@ pub(crate) fn find(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError
     })?;
     let mut running = BTreeMap::new();
     ctx.each_row(pools::Table, |row| add(&mut running, row.get(pools::THREAD), row.get(pools::RUNNING_NS)))?;
-    let least = (MIN_PER_SECOND * span as f64 / 1e9).max(1.0);
+    let least = (MIN_PER_SECOND * span.as_f64() / 1e9).max(1.0);
     let is_for_each = |of: &((ThreadKey, ThreadKey), i64)| {
         let ((waker, woken), count) = *of;
         let back = wakeups.get(&(woken, waker)).copied().unwrap_or(0);
         on_path.contains_key(&waker)
             && count as f64 >= least
             && back as f64 <= MAX_ANSWERED * count as f64
-            && running.get(&woken).copied().unwrap_or(0) <= MAX_RUN_NS.saturating_mul(count)
+            && running.get(&woken).copied().unwrap_or(Ns::ZERO) <= MAX_RUN_NS * count
     };
     let most = wakeups.iter().map(|(of, count)| (*of, *count)).filter(is_for_each).max_by_key(|(_, count)| *count);
     let Some(((waker, woken), count)) = most else { return Ok(None) };
@@ -79,8 +79,9 @@ pub(crate) fn find(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError
         return Ok(None);
     };
     let (tid, ran) = on_path[&waker];
-    let saved = (ran as f64 * kernel * (1.0 - LEFT)) as i64;
-    let claims = vec![ctx.claim(waker, tid, saved), ctx.claim(woken, tids.get(&woken).copied().unwrap_or(-1), saved)];
+    let saved = Ns::whole(ran.as_f64() * kernel * (1.0 - LEFT));
+    let claims =
+        vec![ctx.claim(waker, tid, saved), ctx.claim(woken, tids.get(&woken).copied().unwrap_or(Tid::UNKNOWN), saved)];
     let [from, to] = [waker, woken].map(|thread| ctx.name(thread));
     let change = Fix::Batch { threads: threads(&claims[..1]), pieces: 64 };
     let finding = ctx.finding(claims, change, format!("Let {from} write whole blocks to {to}, not single items"));

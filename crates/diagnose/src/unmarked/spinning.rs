@@ -7,7 +7,7 @@ use crate::range::Range;
 use engine::EngineError;
 use model::tables::{ready_wait, samples};
 use model::words::{ms, percent, plural};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::BTreeMap;
 
 /// Libraries of run times in which threads do nothing but wait, by how their file names begin: of OpenMP, and what Open MPI and UCX poll for
@@ -51,9 +51,9 @@ const RANGE: Range = Range { low: 0.5, high: 1.45 };
 struct Program {
     all: i64,
     waiting: BTreeMap<ThreadKey, i64>,
-    running: i64,
-    ready: i64,
-    tids: BTreeMap<ThreadKey, i64>,
+    running: Ns,
+    ready: Ns,
+    tids: BTreeMap<ThreadKey, Tid>,
     evidence: EvidenceRows,
 }
 
@@ -76,7 +76,7 @@ fn says_that_it_waits(function: &str) -> bool {
 }
 
 /// Returns a finding for each program that loses at least `least` ns in this way, and whether there are samples at all.
-pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<(Vec<Finding>, bool), EngineError> {
+pub(crate) fn find(ctx: &RuleContext<'_>, least: Ns) -> Result<(Vec<Finding>, bool), EngineError> {
     let (programs, mut any) = (Programs::new(ctx)?, false);
     let (mut by_program, mut yields) = (BTreeMap::<String, Program>::new(), BTreeMap::new());
     ctx.each_row(samples::Table, |row| {
@@ -109,10 +109,10 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<(Vec<Finding>, b
     ctx.each_row(ready_wait::Table, |row| {
         let thread = row.get(ready_wait::THREAD);
         if let Some(program) = by_program.get_mut(&programs.of(ctx, thread)) {
-            let [tid, running, ready] =
-                row.all([ready_wait::TID, ready_wait::RUNNING_NS, ready_wait::NO_CPU_FREE_NS.or_zero()]);
-            program.running = program.running.saturating_add(running);
-            program.ready = program.ready.saturating_add(ready);
+            let (tid, running, ready) =
+                row.all((ready_wait::TID, ready_wait::RUNNING_NS, ready_wait::NO_CPU_FREE_NS.or_zero()));
+            program.running += running;
+            program.ready += ready;
             program.tids.insert(thread, tid);
         }
     })?;
@@ -121,19 +121,19 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<(Vec<Finding>, b
     Ok((found.collect(), any))
 }
 
-fn finding(ctx: &RuleContext<'_>, program: Program, cpus: i64, least: i64) -> Option<Finding> {
+fn finding(ctx: &RuleContext<'_>, program: Program, cpus: i64, least: Ns) -> Option<Finding> {
     let waiting: i64 = program.waiting.values().sum();
     let share = waiting as f64 / program.all as f64;
-    let spun = (program.running as f64 * share) as i64;
+    let spun = program.running.scaled(share);
     // The CPUs that spin would have run the threads that were ready instead.
     let saved = spun.min(program.ready) / cpus;
-    if saved < least || (program.ready as f64) < MIN_READY * spun as f64 {
+    if saved < least || program.ready.as_f64() < MIN_READY * spun.as_f64() {
         return None;
     }
     let claims: Vec<_> = program
         .waiting
         .keys()
-        .map(|thread| ctx.claim(*thread, program.tids.get(thread).copied().unwrap_or(-1), saved))
+        .map(|thread| ctx.claim(*thread, program.tids.get(thread).copied().unwrap_or(Tid::UNKNOWN), saved))
         .collect();
     let change = Fix::Block { threads: threads(&claims) };
     let name = threads(&claims).name;

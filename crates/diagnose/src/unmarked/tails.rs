@@ -9,7 +9,7 @@ use crate::rule::{Threshold, Unit};
 use engine::EngineError;
 use model::tables::{parallel_regions, ready_wait};
 use model::words::{ms, percent, plain, plural, short};
-use model::{Fix, ThreadKey};
+use model::{Fix, Ns, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whose tails to find.
@@ -49,39 +49,39 @@ const RANGE: Range = Range { low: 0.5, high: 1.45 };
 struct Regions {
     count: i64,
     threads: i64,
-    best: i64,
-    to: i64,
+    best: Ns,
+    to: Ns,
     /// By thread: what the regions lose in which it is last.
-    last: BTreeMap<ThreadKey, i64>,
+    last: BTreeMap<ThreadKey, Ns>,
     evidence: EvidenceRows,
 }
 
 impl Regions {
     /// Whether one thread is last in so many of them that its share of the work must be fixed.
     fn are_of_one(&self) -> bool {
-        let most = self.last.values().max().copied().unwrap_or(0);
+        let most = self.last.values().max().copied().unwrap_or(Ns::ZERO);
         let usual = 1.5 / self.threads.max(1) as f64;
-        self.count < MANY || most as f64 >= usual.max(0.5) * self.best.max(1) as f64
+        self.count < MANY || most.as_f64() >= usual.max(0.5) * self.best.max(Ns(1)).as_f64()
     }
 }
 
 /// Returns the findings about these tails; `limits`: [`MIN_OF_DETECTED`] and [`MIN_OF_FEW`].
 pub(crate) fn find(ctx: &RuleContext<'_>, tails: Tails, limits: [&Threshold; 2]) -> Result<Vec<Finding>, EngineError> {
     let regions = by_name(ctx, Source::Detected, |sums: &mut Regions, row| {
-        let [threads, worked, from, to, ready] = row.all([
+        let (threads, worked, from, to, ready) = row.all((
             parallel_regions::THREADS,
             parallel_regions::WORKED_NS,
             parallel_regions::RECOVERABLE_FROM_NS,
             parallel_regions::RECOVERABLE_TO_NS,
             parallel_regions::LAST_READY_NS.or_zero(),
-        ]);
+        ));
         // As for marked regions: a part of the largest piece is left. The last thread also came late because it waited for a CPU.
         let left = worked / threads.max(1) / PIECES * (threads - 1) / threads.max(1);
-        let best = from.saturating_sub(left).saturating_sub(ready).max(0);
+        let best = (from - left - ready).max(Ns::ZERO);
         sums.count += 1;
         sums.threads = sums.threads.max(threads);
-        sums.best = sums.best.saturating_add(best);
-        sums.to = sums.to.saturating_add(to);
+        sums.best += best;
+        sums.to += to;
         add(&mut sums.last, row.get(parallel_regions::LAST_THREAD), best);
         sums.evidence.push(
             best,
@@ -97,7 +97,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, tails: Tails, limits: [&Threshold; 2])
     })?;
     let mut found = Vec::new();
     for ((pid, name), sums) in regions.into_iter().flatten() {
-        let least = ctx.share_ns(limits[usize::from(sums.count < MANY)]).max(1);
+        let least = ctx.share_ns(limits[usize::from(sums.count < MANY)]).max(Ns(1));
         if sums.best >= least && sums.are_of_one() == (tails == Tails::OfOneThread) {
             found.push(finding(ctx, tails, (pid, &name), sums)?);
         }
@@ -133,7 +133,7 @@ fn finding(
             plural(sums.threads.unsigned_abs(), "thread"),
             plural(sums.count.unsigned_abs(), "region"),
             ms(sums.best),
-            percent(sums.best, ctx.span().len().0)
+            percent(sums.best, ctx.span().len())
         ),
         severity: ctx.severity(sums.best),
         recoverable_ns: sums.best,

@@ -3,7 +3,7 @@
 
 use crate::support;
 use diagnose::{Diagnosis, Finding, Options};
-use model::{CpuId, Event, EventKind, Pid, Tid};
+use model::{CpuId, Event, EventKind, Ns, Pid, Tid};
 
 /// Checks all rules on threads of one process with the given names.
 fn diagnosed(drawn: &str, names: &[(u8, &str)]) -> Diagnosis {
@@ -61,7 +61,7 @@ fn cap_55_diagnosed_low_priority_work_on_fast_cores() {
     );
     let finding = top(&diagnosis);
     assert_eq!(finding.rule, "high-priority-woke-to-efficient-core-behind-low", "{diagnosis:#?}");
-    assert_eq!((finding.threads[0].name.as_str(), finding.recoverable_ns), ("16832", 9_240_000));
+    assert_eq!((finding.threads[0].name.as_str(), finding.recoverable_ns), ("16832", Ns(9_240_000)));
     assert!(finding.action.windows.contains("EcoQoS"), "{}", finding.action.windows);
     assert!(finding.action.what.contains("as not urgent"), "{}", finding.action.what);
 }
@@ -92,9 +92,9 @@ fn cap_56_diagnosed_the_critical_thread_has_the_workers_priority() {
     );
     let finding = top(&diagnosis);
     assert_eq!(finding.rule, "critical-thread-same-priority-as-workers", "{diagnosis:#?}");
-    assert_eq!((finding.threads[0].name.as_str(), finding.range_ns), ("13112", [3_570_312, 9_360_000]));
+    assert_eq!((finding.threads[0].name.as_str(), finding.range_ns), ("13112", [Ns(3_570_312), Ns(9_360_000)]));
     // Workers ten nice levels below have 110/1024 of its weight, so this part of the 8 ms remains.
-    assert_eq!(finding.recoverable_ns, 8_000_000 - 859_375);
+    assert_eq!(finding.recoverable_ns, Ns(8_000_000 - 859_375));
     assert_eq!(
         finding.action.what,
         "Prioritise 13112 over worker: lower worker, or raise 13112 with the required privilege"
@@ -123,7 +123,7 @@ fn cap_57_diagnosed_ideal_cpus_outside_the_affinity() {
     );
     let finding = top(&diagnosis);
     assert_eq!(finding.rule, "ideal-cpu-outside-affinity", "{diagnosis:#?}");
-    assert_eq!((finding.threads[0].name.as_str(), finding.recoverable_ns), ("2776", 28_000_000));
+    assert_eq!((finding.threads[0].name.as_str(), finding.recoverable_ns), ("2776", Ns(28_000_000)));
     assert!(finding.also.iter().any(|also| also.rule == "serialised-on-one-cpu"), "{:#?}", finding.also);
     assert!(finding.action.windows.contains("SetThreadIdealProcessor"), "{}", finding.action.windows);
 }

@@ -3,6 +3,7 @@
 use crate::support;
 use diagnose::{Finding, Options};
 use engine::{PassOptions, Session};
+use model::Ns;
 
 /// The only finding of a rule on a machine whose CPU 0 has the capacity 1024 and CPU 1 half of it.
 fn found(rule: &str, drawn: &str) -> Finding {
@@ -36,7 +37,7 @@ fn half_the_capacity_costs_half_the_time() {
     ];
     for (rule, drawn) in rules {
         let finding = found(rule, &drawn);
-        assert_eq!((finding.recoverable_ns, finding.range_ns[1]), (2_000_000, 2_720_000), "{rule}");
+        assert_eq!((finding.recoverable_ns, finding.range_ns[1]), (Ns(2_000_000), Ns(2_720_000)), "{rule}");
         assert!(finding.assumptions[0].contains("the kernel's capacities (the range"), "{:?}", finding.assumptions);
     }
 }

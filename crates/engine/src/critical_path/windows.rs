@@ -151,8 +151,8 @@ pub struct PathWindow {
 pub struct PathSums {
     /// The sums of all windows: rows of [`tables::CRITICAL_BY_THREAD`].
     pub by_thread: Table,
-    /// The time of each thread on the path of each window, ns, by thread key.
-    pub windows: Vec<BTreeMap<ThreadKey, i64>>,
+    /// The time of each thread on the path of each window, by thread key.
+    pub windows: Vec<BTreeMap<ThreadKey, Ns>>,
 }
 
 impl Session {
@@ -161,15 +161,15 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn path_sums(&self, windows: &[PathWindow]) -> Result<PathSums, EngineError> {
-        let (mut sums, mut by_window) = (Sums::default(), vec![BTreeMap::<ThreadKey, i64>::new(); windows.len()]);
+        let (mut sums, mut by_window) = (Sums::default(), vec![BTreeMap::<ThreadKey, Ns>::new(); windows.len()]);
         self.pieces_of_windows(windows, &mut |window, piece| {
             sums.push(piece);
-            *by_window[window].entry(piece.thread).or_default() += piece.span.len().0;
+            *by_window[window].entry(piece.thread).or_default() += piece.span.len();
             Ok(())
         })?;
         let mut by_thread = Table::new(&tables::CRITICAL_BY_THREAD);
-        let total = windows.iter().fold(0_i64, |sum, window| sum.saturating_add(window.span.len().0));
-        sums.finish(Span::new(Ns::ZERO, Ns(total)), &mut by_thread);
+        let total = windows.iter().map(|window| window.span.len()).sum();
+        sums.finish(Span::new(Ns::ZERO, total), &mut by_thread);
         Ok(PathSums { by_thread, windows: by_window })
     }
 

@@ -5,7 +5,7 @@ use account::{Clipper, CpuTotals, Cutter, InferredIndex, Laws, ThreadTotals, Thr
 use model::tables::{self, cpus, inferred_state, threads};
 use model::{
     Basis, CpuId, CpuState, CpuStretch, InferredStretch, Ns, Pid, Row, Span, TableDef, TableType, ThreadKey,
-    ThreadState, ThreadStretch, Tid, Value,
+    ThreadState, ThreadStretch, Value,
 };
 use std::sync::mpsc;
 use store::Folder;
@@ -79,10 +79,6 @@ fn cpu_id(cpu: i64) -> CpuId {
     CpuId(u32::try_from(cpu).unwrap_or(u32::MAX))
 }
 
-fn tid_of(tid: i64) -> Tid {
-    Tid(i32::try_from(tid).unwrap_or(-1))
-}
-
 /// Passes on a table's rows, one stored block at a time.
 fn read(folder: &Folder, def: &'static TableDef, mut each: impl FnMut(&[Vec<Value>])) -> Result<(), EngineError> {
     let exists = folder.table_rows(def.name, &mut |rows| {
@@ -102,10 +98,10 @@ fn all<T: TableType, U>(folder: &Folder, convert: impl Fn(Row<'_, T>) -> U) -> R
 fn inferred(row: Row<'_, inferred_state::Table>) -> InferredStretch {
     use inferred_state::{BASIS, CPU, END_NS, START_NS, THREAD, TID};
     InferredStretch {
-        span: Span::new(Ns(row.get(START_NS)), Ns(row.get(END_NS))),
+        span: Span::new(row.get(START_NS), row.get(END_NS)),
         cpu: cpu_id(row.get(CPU)),
         thread: row.get(THREAD),
-        tid: tid_of(row.get(TID)),
+        tid: row.get(TID),
         basis: Basis::ALL.into_iter().find(|b| row.get(BASIS) == b.as_str()).unwrap_or(Basis::Named),
     }
 }
@@ -127,7 +123,7 @@ fn threads(folder: &Folder) -> Result<Threads, EngineError> {
             read(folder, &tables::THREAD_BY_CPU, |rows| {
                 let place = |row: &Vec<Value>| {
                     let (thread, cpu, time) = Row::new(row).all((THREAD, CPU, RUNNING_NS));
-                    Place { thread, cpu: cpu_id(cpu), time: Ns(time) }
+                    Place { thread, cpu: cpu_id(cpu), time }
                 };
                 let places: Vec<Place> = rows.iter().map(place).collect();
                 // If the receiver is gone, reading the other table failed; that error is reported there.
@@ -156,31 +152,30 @@ fn threads(folder: &Folder) -> Result<Threads, EngineError> {
 
 fn thread(row: &Row<'_, threads::Table>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTotals {
     use threads::*;
-    let ns = |col| Ns(row.get(col));
     let count = |col| row.get::<i64>(col).cast_unsigned();
     let states = ThreadState::ALL.map(|state| match state {
-        ThreadState::Running => ns(RUNNING_NS),
-        ThreadState::Ready => ns(READY_NS),
-        ThreadState::Blocked => ns(BLOCKED_NS),
-        ThreadState::Unknown => ns(UNKNOWN_NS),
-        ThreadState::Exited => ns(EXITED_NS),
+        ThreadState::Running => row.get(RUNNING_NS),
+        ThreadState::Ready => row.get(READY_NS),
+        ThreadState::Blocked => row.get(BLOCKED_NS),
+        ThreadState::Unknown => row.get(UNKNOWN_NS),
+        ThreadState::Exited => row.get(EXITED_NS),
     });
     let placed: Ns = by_cpu.iter().map(|(_, time)| *time).sum();
     ThreadTotals {
         thread: row.get(THREAD),
-        tid: tid_of(row.get(TID)),
+        tid: row.get(TID),
         instance: u32::try_from(row.get(INSTANCE)).unwrap_or(0),
         pid: row.get(PID).and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid),
         name: row.get(NAME).map(Into::into),
-        begin: ns(BEGIN_NS),
-        end: ns(BEGIN_NS) + states.iter().copied().sum(),
+        begin: row.get(BEGIN_NS),
+        end: row.get(BEGIN_NS) + states.iter().copied().sum(),
         states,
-        exec: ns(EXEC_NS.or_zero()),
-        exec_of: ns(EXEC_OF_NS.or_zero()),
-        lossy: ns(LOSSY_NS),
+        exec: row.get(EXEC_NS.or_zero()),
+        exec_of: row.get(EXEC_OF_NS.or_zero()),
+        lossy: row.get(LOSSY_NS),
         involuntary: count(INVOLUNTARY),
         voluntary: count(VOLUNTARY),
-        max_ready: ns(MAX_READY_NS),
+        max_ready: row.get(MAX_READY_NS),
         migrations: count(MIGRATIONS),
         missing_wakeups: count(UNWOKEN),
         by_cpu,
@@ -190,12 +185,12 @@ fn thread(row: &Row<'_, threads::Table>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTota
 }
 
 fn cpu(row: Row<'_, cpus::Table>) -> CpuTotals {
-    let states = row.all([cpus::BUSY_NS, cpus::IDLE_NS, cpus::UNKNOWN_NS]).map(Ns);
+    let states = row.all([cpus::BUSY_NS, cpus::IDLE_NS, cpus::UNKNOWN_NS]);
     let [switches, inconsistent_switches] = row.all([cpus::SWITCHES, cpus::BROKEN]).map(i64::cast_unsigned);
     CpuTotals {
         cpu: cpu_id(row.get(cpus::CPU)),
         states,
-        lossy: Ns(row.get(cpus::LOSSY_NS)),
+        lossy: row.get(cpus::LOSSY_NS),
         inferred: Ns::ZERO,
         switches,
         inconsistent_switches,

@@ -112,7 +112,7 @@ impl Session {
             self.each(marks::Table, |row| {
                 let name = row.get(marks::NAME.or_empty());
                 // A name with a final asterisk would select other marks too.
-                if row.get(marks::DURATION_NS) > 0 && frame_mark(name).is_none() && !name.ends_with('*') {
+                if row.get(marks::DURATION_NS) > Ns::ZERO && frame_mark(name).is_none() && !name.ends_with('*') {
                     let count = others.entry(name.to_owned()).or_default();
                     *count = count.saturating_add(row.get(marks::COUNT));
                 }

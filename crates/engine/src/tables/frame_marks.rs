@@ -3,7 +3,7 @@
 use super::mark_name_matches;
 use crate::{EngineError, Session};
 use model::tables::marks;
-use model::{FrameMarkKind, frame_mark};
+use model::{FrameMarkKind, Ns, frame_mark};
 use std::collections::BTreeMap;
 
 /// Marks that look like frames ([`frame_mark`]).
@@ -32,7 +32,7 @@ impl Session {
             let name = row.get(marks::NAME.or_empty());
             let count = counts.entry(name.to_owned()).or_default();
             // Instants have no duration.
-            if row.get(marks::DURATION_NS) > 0 {
+            if row.get(marks::DURATION_NS) > Ns::ZERO {
                 *count = count.saturating_add(row.get(marks::COUNT));
             }
             if let Some((kind, name)) = frame_mark(name) {

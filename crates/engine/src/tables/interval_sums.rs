@@ -45,10 +45,10 @@ impl Sums {
         self.steady += steady;
         if let Some(IntervalTimes { states, period, missed }) = interval.times {
             let sums = self.states.get_or_insert_default();
-            sums.iter_mut().zip(states).for_each(|(sum, ns)| add(sum, ns));
+            sums.iter_mut().zip(states).for_each(|(sum, ns)| add(sum, ns.0));
             if let Some(period) = period {
-                add(self.period.get_or_insert_default(), period);
-                self.late += i64::from(took.0 >= period);
+                add(self.period.get_or_insert_default(), period.0);
+                self.late += i64::from(took >= period);
                 add(&mut self.missed, missed);
             }
         }

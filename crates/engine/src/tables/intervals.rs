@@ -3,7 +3,7 @@
 use super::marks::Nth;
 use crate::{EngineError, Session, did_you_mean};
 use model::tables::{parallel_regions as region, periods as period, requests as request};
-use model::{Ns, Row, Span, TableDef, ThreadKey, Value, tables};
+use model::{Ns, Row, Span, TableDef, ThreadKey, Tid, Value, tables};
 use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;
 
@@ -61,7 +61,7 @@ pub struct Interval<'a> {
     /// The thread that does the work; of a region, the last one to arrive.
     pub thread: ThreadKey,
     /// The TID of the thread; `None` for a region.
-    pub tid: Option<i64>,
+    pub tid: Option<Tid>,
     /// The process of a region, if recorded.
     pub pid: Option<i64>,
     /// The name of a region.
@@ -75,10 +75,10 @@ pub struct Interval<'a> {
 /// What a thread did in a period, or for a request.
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalTimes {
-    /// Running, ready, blocked and unknown, from the end of its first part until its work was done; ns.
-    pub states: [i64; 4],
-    /// The length of a period, ns.
-    pub period: Option<i64>,
+    /// Running, ready, blocked and unknown, from the end of its first part until its work was done.
+    pub states: [Ns; 4],
+    /// The length of a period.
+    pub period: Option<Ns>,
     /// The number of due times that passed before the work of a period was done.
     pub missed: i64,
 }
@@ -102,7 +102,7 @@ impl Series {
 /// The number of intervals of each TID or name so far.
 #[derive(Default)]
 struct Numbers {
-    by_tid: HashMap<i64, u64>,
+    by_tid: HashMap<Tid, u64>,
     by_name: HashMap<Box<str>, u64>,
 }
 
@@ -130,25 +130,24 @@ impl<'a> Interval<'a> {
         let row = Row::<period::Table>::new(row);
         let [start, end, late, response] =
             row.all([period::START_NS, period::END_NS, period::LATE_NS, period::RESPONSE_NS]);
-        let after = |ns: i64| Ns(start.saturating_add(ns));
         let (thread, tid) = row.all((period::THREAD, period::TID));
         let steady = row.get(period::STEADY);
         let states = row.all([period::RUNNING_NS, period::READY_NS, period::BLOCKED_NS, period::UNKNOWN_NS]);
         let (period, missed) = (Some(row.get(period::PERIOD_NS)), row.get(period::MISSED));
         let times = Some(IntervalTimes { states, period, missed });
-        let span = Span { start: Ns(start), end: Ns(end) };
-        Self { times, ..Self::of(span, [after(late), after(response)]).by(thread, tid, steady) }
+        let span = Span { start, end };
+        Self { times, ..Self::of(span, [start + late, start + response]).by(thread, tid, steady) }
     }
 
     fn of_request(row: &'a [Value]) -> Self {
         let row = Row::<request::Table>::new(row);
         let [start, end, before] = row.all([request::START_NS, request::END_NS, request::BEFORE_NS]);
         let (thread, tid) = row.all((request::THREAD, request::TID));
-        let (begun, steady) = (Ns(start.saturating_add(before)), row.get(request::STEADY));
+        let (begun, steady) = (start + before, row.get(request::STEADY));
         let states = row.all([request::RUNNING_NS, request::READY_NS, request::BLOCKED_NS, request::UNKNOWN_NS]);
         let times = Some(IntervalTimes { states, period: None, missed: 0 });
-        let span = Span { start: Ns(start), end: Ns(end) };
-        Self { times, ..Self::of(span, [begun, Ns(end)]).by(thread, tid, steady) }
+        let span = Span { start, end };
+        Self { times, ..Self::of(span, [begun, end]).by(thread, tid, steady) }
     }
 
     fn of_region(row: &'a [Value]) -> Self {
@@ -158,7 +157,7 @@ impl<'a> Interval<'a> {
             thread: row.get(region::LAST_THREAD),
             pid: row.get(region::PID),
             name: Some(row.get(region::NAME)),
-            ..Self::of(Span { start: Ns(start), end: Ns(end) }, [Ns(first), Ns(end)])
+            ..Self::of(Span { start, end }, [first, end])
         }
     }
 
@@ -167,7 +166,7 @@ impl<'a> Interval<'a> {
         Self { number: 0, span, split, done, thread, tid, pid, name, steady: 1.0, times: None }
     }
 
-    fn by(self, thread: ThreadKey, tid: i64, steady: f64) -> Self {
+    fn by(self, thread: ThreadKey, tid: Tid, steady: f64) -> Self {
         Self { thread, tid: Some(tid), steady, ..self }
     }
 }
@@ -251,7 +250,7 @@ impl Session {
         self.intervals(*kind, |interval| {
             let selected = SelectedInterval { span: interval.span, thread: interval.thread };
             let own = interval.name.or_else(|| thread_names.get(interval.thread)).unwrap_or_default();
-            let number = interval.tid.or(interval.pid);
+            let number = interval.tid.map(|tid| tid.0.into()).or(interval.pid);
             let is_of = |name: &str| own == name || number.is_some_and(|number| name.parse() == Ok(number));
             if is_of(name) {
                 whole.next(selected);

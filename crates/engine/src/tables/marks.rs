@@ -4,7 +4,7 @@ use crate::session::Kind;
 use crate::{EngineError, Session, did_you_mean};
 use analysis::frames::TimedFrame;
 use model::tables::{mark_stretches, marks};
-use model::{Ns, Pid, Row, Span, TableDef, ThreadKey, Value, frame_mark, tables};
+use model::{Pid, Row, Span, TableDef, ThreadKey, Value, frame_mark, tables};
 
 /// The maximum number of names that the message about a missing mark lists.
 const MAX_LISTED: usize = 12;
@@ -33,7 +33,7 @@ pub fn mark_row_matches(name: &str, def: &TableDef, row: &[Value]) -> bool {
 }
 
 fn span_of(row: &Row<'_, mark_stretches::Table>) -> Span {
-    Span { start: Ns(row.get(mark_stretches::START_NS)), end: Ns(row.get(mark_stretches::END_NS)) }
+    Span { start: row.get(mark_stretches::START_NS), end: row.get(mark_stretches::END_NS) }
 }
 
 /// Counts what has one name and keeps the requested one: by its number from 1, else the first.

@@ -3,7 +3,7 @@
 use crate::{EngineError, Session};
 use analysis::ThreadGroups;
 use model::tables::{self, threads};
-use model::{Pid, ThreadKey, Tid, Value};
+use model::{Pid, ThreadKey, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -69,8 +69,7 @@ impl Session {
             }));
             Ok(())
         })?;
-        let tid = |tid: i64| i32::try_from(tid).map_or(Tid::UNKNOWN, Tid);
-        Ok(ThreadGroups::new(all.iter().map(|(key, of, process)| (*key, tid(*of), names.get(*key), *process))))
+        Ok(ThreadGroups::new(all.iter().map(|(key, of, process)| (*key, *of, names.get(*key), *process))))
     }
 
     /// Returns the names of threads; reads them on first use.

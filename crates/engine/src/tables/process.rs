@@ -92,7 +92,12 @@ impl Session {
         self.rows_of(tables::THREADS.name, None, &mut |rows| {
             for row in rows.iter().map(|row| Row::<threads::Table>::new(row)) {
                 let (thread, tid) = row.all((threads::THREAD, threads::TID));
-                each(&Thread { thread, tid, pid: row.get(threads::PID), name: row.get(threads::NAME.or_empty()) });
+                each(&Thread {
+                    thread,
+                    tid: tid.0.into(),
+                    pid: row.get(threads::PID),
+                    name: row.get(threads::NAME.or_empty()),
+                });
             }
             Ok(())
         })

@@ -1,7 +1,7 @@
 //! Applies the core types of a machine described by the user to tables stored in a folder.
 
 use model::tables::cpus;
-use model::{CpuId, Row, Rows, TableDef, ThreadKey, Value};
+use model::{CpuId, Ns, Row, Rows, TableDef, ThreadKey, Tid, Value};
 use std::collections::BTreeMap;
 use topology::Machine;
 
@@ -20,8 +20,8 @@ pub(crate) struct ByCoreType<'a> {
     machine: &'a Machine,
     out: &'a mut dyn Rows,
     /// Key, TID and instance of the thread of the last rows.
-    thread: Option<(ThreadKey, i64, i64)>,
-    by_class: BTreeMap<u32, (&'static str, i64)>,
+    thread: Option<(ThreadKey, Tid, i64)>,
+    by_class: BTreeMap<u32, (&'static str, Ns)>,
 }
 
 impl<'a> ByCoreType<'a> {
@@ -40,18 +40,18 @@ impl<'a> ByCoreType<'a> {
             self.thread.get_or_insert((thread, tid, instance));
             let cpu = CpuId(u32::try_from(cpu).unwrap_or(u32::MAX));
             let class = self.by_class.entry(self.machine.core_class(cpu));
-            let sum = &mut class.or_insert((self.machine.core_type(cpu).as_str(), 0)).1;
-            *sum = sum.saturating_add(ns);
+            let sum = &mut class.or_insert((self.machine.core_type(cpu).as_str(), Ns::ZERO)).1;
+            *sum += ns;
         }
     }
 
     /// Writes the rows of the last thread.
     pub(crate) fn finish(&mut self) {
         let by_class = std::mem::take(&mut self.by_class);
-        let running: i64 = by_class.values().fold(0, |sum, (_, ns)| sum.saturating_add(*ns));
+        let running: Ns = by_class.values().map(|(_, ns)| ns).sum();
         let Some((thread, tid, instance)) = self.thread.take() else { return };
         for (class, (core_type, ns)) in by_class {
-            let share = if running > 0 { Value::Float(ns as f64 / running as f64) } else { Value::Null };
+            let share = if running > Ns::ZERO { Value::Float(ns.as_f64() / running.as_f64()) } else { Value::Null };
             let class = i64::from(class);
             self.out.row(&[
                 thread.into(),

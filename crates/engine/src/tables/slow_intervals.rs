@@ -6,7 +6,7 @@ use crate::{EngineError, Session};
 use analysis::critical::{Causes, ThreadCause};
 use analysis::frames::{FrameSelection, SelectedFrames, TimedFrame, TypicalFrames};
 use analysis::slow_intervals::SlowSeries;
-use model::{Pid, Span, tables};
+use model::{Ns, Pid, Span, Tid, tables};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(super) fn frame_of(kind: IntervalKind, interval: &Interval<'_>) -> TimedFram
 struct Selected {
     kind: IntervalKind,
     series: Series,
-    tid: Option<i64>,
+    tid: Option<Tid>,
     /// Its number in its kind.
     number: i64,
     frames: SelectedFrames,
@@ -66,7 +66,7 @@ impl Session {
     fn intervals_within(
         &self,
         within: Span,
-        mut each: impl FnMut((IntervalKind, Series), Option<i64>, &TimedFrame),
+        mut each: impl FnMut((IntervalKind, Series), Option<Tid>, &TimedFrame),
     ) -> Result<(), EngineError> {
         self.all_intervals(&mut |kind, interval| {
             let frame = frame_of(kind, interval);
@@ -79,7 +79,7 @@ impl Session {
 
     /// Returns the slowest and the typical intervals of the threads or names of each kind with the most time in all.
     fn selected_intervals(&self, span: Span) -> Result<Vec<Selected>, EngineError> {
-        let mut all = BTreeMap::<(IntervalKind, Series), (i64, Option<i64>, FrameSelection)>::new();
+        let mut all = BTreeMap::<(IntervalKind, Series), (Ns, Option<Tid>, FrameSelection)>::new();
         let mut counts = [0; IntervalKind::ALL.len()];
         self.intervals_within(span, |of, tid, frame| {
             let count = &mut counts[of.0 as usize];
@@ -89,9 +89,9 @@ impl Session {
                 }
                 *count += 1;
             }
-            let new = || (0, tid, FrameSelection::new(None, self.slow.max_frames).with_max_times(MAX_TIMES));
+            let new = || (Ns::ZERO, tid, FrameSelection::new(None, self.slow.max_frames).with_max_times(MAX_TIMES));
             let (time, _, selection) = all.entry(of).or_insert_with(new);
-            *time = time.saturating_add(frame.span.len().0);
+            *time += frame.span.len();
             selection.push(frame);
         })?;
         let mut all: Vec<_> = all.into_iter().collect();

@@ -127,7 +127,7 @@ fn rows(def: &TableDef, totals: &Totals, machine: &Machine, out: &mut dyn Rows) 
 /// Like [`followed`], from the table of CPUs in a folder.
 pub(crate) fn followed_of(cpus: &Table) -> Vec<CpuId> {
     use tables::cpus::{BUSY_NS, CPU, IDLE_NS, SWITCHES};
-    let followed = |row: &Row<'_, _>| row.all([SWITCHES, BUSY_NS, IDLE_NS]).iter().any(|n| *n > 0);
+    let followed = |row: &Row<'_, _>| row.get(SWITCHES) > 0 || row.get(BUSY_NS) + row.get(IDLE_NS) > Ns::ZERO;
     let cpu = |row: Row<'_, _>| u32::try_from(row.get(CPU)).map_or(CpuId::UNKNOWN, CpuId);
     cpus.rows_of(tables::cpus::Table).filter(followed).map(cpu).collect()
 }

@@ -93,19 +93,19 @@ fn windows_have_the_sums_of_their_own_paths() {
             let span = Span::new(Ns(a.min(b)), Ns(a.max(b) + 1));
             // A path by TID ends with the last instance that began before the end.
             let tid = threads[rng.below(threads.len())].1;
-            let instances = threads.iter().filter(|(_, of, begin)| *of == tid && *begin < span.end.0);
+            let instances = threads.iter().filter(|(_, of, begin)| *of == tid && *begin < span.end);
             if let Some((thread, ..)) = instances.max_by_key(|(.., begin)| *begin) {
                 windows.push((PathWindow { span, thread: *thread }, tid));
             }
         }
         let (mut path, mut ready, mut by_window) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         windows.retain(|(window, tid)| {
-            let alone = open(&file, Infer::No, Some(Tid(i32::try_from(*tid).unwrap())));
+            let alone = open(&file, Infer::No, Some(*tid));
             let Ok(rows) = rows(&alone, "critical_by_thread", Some(window.span)) else { return false };
             let mut of_window = BTreeMap::new();
             for row in rows.iter().map(|row| Row::<tables::critical_by_thread::Table>::new(row)) {
-                *path.entry(row.get(THREAD)).or_insert(0) += row.get(PATH_NS);
-                *ready.entry(row.get(THREAD)).or_insert(0) += row.get(READY_NS);
+                *path.entry(row.get(THREAD)).or_insert(Ns::ZERO) += row.get(PATH_NS);
+                *ready.entry(row.get(THREAD)).or_insert(Ns::ZERO) += row.get(READY_NS);
                 of_window.insert(row.get(THREAD), row.get(PATH_NS));
             }
             by_window.push(of_window);

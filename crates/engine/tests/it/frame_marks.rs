@@ -46,7 +46,7 @@ fn frames_of_a_phone_are_found_and_explained() {
             frames.push((row.get(CAUSE).to_owned(), row.get(FRAME_NS), row.get(TIME_NS)));
         })
         .unwrap();
-    assert_eq!(frames, [("running".to_owned(), 9_000_000, 9_000_000)]);
+    assert_eq!(frames, [("running".to_owned(), Ns(9_000_000), Ns(9_000_000))]);
 }
 
 /// Asynchronous stretches are operations: their number says nothing about threads, and no thread waits for the last one.

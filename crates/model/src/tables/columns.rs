@@ -2,7 +2,7 @@
 
 use crate::column::{ColumnType, Text};
 use crate::table::{Kind, Shows};
-use crate::units::ThreadKey;
+use crate::units::{self, ThreadKey};
 
 macro_rules! column_types {
     (@shows) => { Shows::Nothing };
@@ -27,7 +27,7 @@ column_types! {
     /// A number without a unit.
     Int: Int "" i64;
     /// A duration, or a point in time.
-    Ns: Int "ns" i64;
+    Ns: Int "ns" units::Ns;
     /// A count.
     Count: Int "count" i64;
     /// A frequency.
@@ -57,7 +57,7 @@ column_types! {
     /// A reference to a key of the table `threads`, for which a column with the name can be added.
     Thread: Int "" ThreadKey, thread true, "Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task.";
     /// A thread ID.
-    Tid: Int "" i64, "Thread ID in the kernel; TIDs are reused.";
+    Tid: Int "" units::Tid, "Thread ID in the kernel; TIDs are reused.";
     /// Which of the thread instances with the same TID.
     InstanceOfTid: Int "" i64, "Which instance of this TID: 0, 1, …";
     /// The kernel's number of a CPU.
@@ -65,9 +65,9 @@ column_types! {
     /// A type of core.
     CoreType: Text "" Text, "`performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known.";
     /// When something began.
-    Start: Int "ns" i64, "Start time.";
+    Start: Int "ns" units::Ns, "Start time.";
     /// When something ended.
-    End: Int "ns" i64, "End time.";
+    End: Int "ns" units::Ns, "End time.";
     /// A CPU's frequency.
     Frequency: Int "kHz" i64, "The last reported frequency; null if none was reported yet, or if there are more distinct frequencies than are kept apart.";
     /// A word of corewise, of the kernel or of the hardware: a state, a cause, a device, a sensor, a counter.

@@ -1,6 +1,6 @@
 //! The table of idleness that was lost.
 
-use super::columns::{Count, Int, Ns, Thread, Word};
+use super::columns::{Count, Ns, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -21,7 +21,7 @@ table! {
             SCOPE: Word = "`cpu`, or `package`: of packages with several CPUs.",
             CAUSE: Word = "`thread`, or `tick`: the scheduler's tick, with no thread (only of CPUs, if idle states and interrupts were recorded).",
             THREAD: Option<Thread> = "Key of the thread; null for ticks.",
-            TID: Option<Int> = "The kernel's thread ID; null for ticks.",
+            TID: Option<Tid> = "The kernel's thread ID; null for ticks.",
             BREAK_EVEN_NS: Ns = "The break-even time: 16000, 32000, …, 16384000.",
             ENDED: Count = "Number of runs or ticks between two idle periods or stays, whatever the break-even time.",
             SHORT: Count = "Number of lost idle periods or stays.",

@@ -97,7 +97,7 @@ table! {
             THREAD: Thread,
             TID: Tid,
             SIBLING_THREAD: Thread = "Key of the thread on another CPU of the core.",
-            SIBLING_TID: Int = "TID of that thread.",
+            SIBLING_TID: Tid = "TID of that thread.",
             OVERLAP_NS: Ns = "Time both threads ran on the core at the same time.",
         }
     }

@@ -90,7 +90,7 @@ table! {
                  rows). `unknown`: what ran there is unknown.",
             RAN_INSTEAD: Option<Thread> =
                 "Key of the thread that ran instead; 0: the CPU was idle or parked; null if throttled or unknown.",
-            RAN_INSTEAD_TID: Option<Int> = "TID of the thread that ran instead; null if none did or it is unknown.",
+            RAN_INSTEAD_TID: Option<Tid> = "TID of the thread that ran instead; null if none did or it is unknown.",
             RAN_INSTEAD_PRIO: Option<Int> = "Dynamic priority of that thread on the kernel's scale; null if not recorded.",
             CORE_CLASS: Option<Int> =
                 "Core class of the run queue's CPU, 0 is the slowest class of the machine; null if the run queue was \

@@ -14,8 +14,8 @@ use crate::grid::Column;
 use crate::picture::{Picture, Tone};
 pub use document::{Document, Inline, STYLE};
 pub use escape::{Escaped, escaped};
-use model::ThreadKey;
 use model::words::{TIE, time};
+use model::{Ns, ThreadKey};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 pub use timeline::{cells, labels, shades};
@@ -267,7 +267,7 @@ pub fn axis(html: &mut String, begin_ns: i64, end_ns: i64) {
     html.push_str("<div class=\"axis\" aria-hidden=\"true\">");
     for part in 0..=4 {
         let at = begin_ns.saturating_add(end_ns.saturating_sub(begin_ns) / 4 * part);
-        let _ = write!(html, "<span>{}</span>", if at == 0 { format!("0{TIE}s") } else { time(at) });
+        let _ = write!(html, "<span>{}</span>", if at == 0 { format!("0{TIE}s") } else { time(Ns(at)) });
     }
     html.push_str("</div>");
 }

@@ -2,6 +2,7 @@
 
 use super::{axis, escaped, legend};
 use crate::picture::{Stack, Tone};
+use model::Ns;
 use model::words::time;
 use std::fmt::Write as _;
 
@@ -21,7 +22,7 @@ pub fn write(html: &mut String, of: &Stack) {
         "<div class=\"stack\"><svg width=\"100%\" height=\"{HEIGHT}\" viewBox=\"0 0 {columns} 1\" preserveAspectRatio=\"none\" \
          role=\"img\" xmlns=\"http://www.w3.org/2000/svg\"><title>{title}</title><desc>{columns} parts of {} each, from left to \
          right; the table that follows has the numbers.</desc>",
-        time(of.end_ns.saturating_sub(of.begin_ns) / columns as i64),
+        time((Ns(of.end_ns) - Ns(of.begin_ns)) / columns as i64),
     );
     let _ = writeln!(html, "<rect class=\"ground\" width=\"{columns}\" height=\"1\"/>");
     for (layer, (tone, _)) in of.legend.iter().enumerate() {

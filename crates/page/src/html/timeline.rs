@@ -2,6 +2,7 @@
 
 use super::{axis, escaped, legend};
 use crate::picture::{Lane, Timeline};
+use model::Ns;
 use model::words::time;
 use std::fmt::Write as _;
 
@@ -61,7 +62,7 @@ pub fn cells(html: &mut String, of: &Timeline, scale_ns: i64, note: &str) {
          role=\"img\" xmlns=\"http://www.w3.org/2000/svg\"><title>{title}</title><desc>{columns} intervals of {} each, from left \
          to right; one lane for each of {}. {}</desc>",
         lanes * HEIGHT,
-        time(of.span_ns / columns as i64),
+        time(Ns(of.span_ns) / columns as i64),
         escaped(&of.lanes.iter().map(|lane| lane.label.as_str()).collect::<Vec<_>>().join(", ")),
         escaped(note),
     );
@@ -98,7 +99,7 @@ fn ranges(html: &mut String, of: &Timeline) {
         lanes * HEIGHT
     );
     for range in &of.ranges {
-        let times = range.spans.iter().map(|s| format!("{} to {}", time(s.start.0), time(s.end.0)));
+        let times = range.spans.iter().map(|s| format!("{} to {}", time(s.start), time(s.end)));
         let _ = write!(
             html,
             "{} {}: {}. ",

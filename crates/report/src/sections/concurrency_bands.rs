@@ -1,10 +1,11 @@
 //! How many cores of each type were busy at the same time.
 
 use super::Section;
-use crate::context::{SectionContext, add};
+use crate::context::SectionContext;
 use crate::words::{ms, percent, share};
 use engine::EngineError;
 use model::Column as Col;
+use model::Ns;
 use model::tables::{self, concurrency_bands};
 use page::{Bar, Bars, Column, Page, Tone};
 use std::cmp::Reverse;
@@ -31,20 +32,23 @@ const BANDS: [(Col<concurrency_bands::Table, i64>, &str); 7] = [
 /// A combination of busy cores: the count of each band, and for how long.
 struct Mix {
     of: [i64; 7],
-    ns: i64,
+    ns: Ns,
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut mixes = Vec::new();
     ctx.each_row(concurrency_bands::Table, |row| {
-        mixes.push(Mix { of: row.all(BANDS.map(|(col, _)| col)), ns: row.get(concurrency_bands::DURATION_NS).max(0) });
+        mixes.push(Mix {
+            of: row.all(BANDS.map(|(col, _)| col)),
+            ns: row.get(concurrency_bands::DURATION_NS).max(Ns::ZERO),
+        });
     })?;
     let there: Vec<usize> = (0..BANDS.len()).filter(|at| mixes.iter().any(|m| m.of[*at] > 0)).collect();
     // With one core type and no siblings, `concurrency` has the same data.
     if !ctx.is_whole() || there.iter().filter(|at| **at < 6).count() < 2 {
         return Ok(());
     }
-    let whole = mixes.iter().fold(0i64, |sum, m| sum.saturating_add(m.ns));
+    let whole = mixes.iter().map(|m| m.ns).sum::<Ns>();
     mixes.sort_by_key(|m| Reverse(m.ns));
     let rest = mixes.split_off(mixes.len().min(MAX_ROWS));
     page.heading("Combinations of busy cores");
@@ -64,8 +68,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         part.push(share(mix.ns, whole));
     }
     if !rest.is_empty() {
-        let mut ns = 0;
-        rest.iter().for_each(|mix| add(&mut ns, mix.ns));
+        let ns: Ns = rest.iter().map(|mix| mix.ns).sum();
         columns.iter_mut().for_each(|column| column.push(""));
         columns[0].cells.pop();
         columns[0].push(format!("{} more", rest.len()));
@@ -77,16 +80,16 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn bar(mix: &Mix, there: &[usize], whole: i64) -> Bar {
+fn bar(mix: &Mix, there: &[usize], whole: Ns) -> Bar {
     let words = there.iter().filter(|at| mix.of[**at] > 0).map(|at| match (mix.of[*at], BANDS[*at].1) {
         (1, word) => format!("1 {}", word.trim_end_matches('s')),
         (n, word) => format!("{n} {word}"),
     });
     let words: Vec<String> = words.collect();
-    Bar {
-        label: if words.is_empty() { "none".to_owned() } else { words.join(" + ") },
-        value: percent(mix.ns, whole),
-        parts: vec![mix.ns],
+    Bar::new(
+        if words.is_empty() { "none".to_owned() } else { words.join(" + ") },
+        percent(mix.ns, whole),
+        [mix.ns],
         whole,
-    }
+    )
 }

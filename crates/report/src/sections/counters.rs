@@ -5,6 +5,7 @@ use crate::context::{SectionContext, count_of};
 use crate::counted::{self, Count, Counters, Speed, Thread, Who, type_name};
 use crate::words::grouped;
 use engine::{EngineError, TypeMatters};
+use model::Ns;
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::cmp::Reverse;
 
@@ -167,15 +168,17 @@ fn picture(ctx: &SectionContext<'_>, threads: &[(&Who, &Thread)], several: bool)
         true => (Tone::of_type(type_name(*of)), format!("{} cores", type_name(*of).replace('_', " "))),
         false => (Tone::Blue, "all cores".to_owned()),
     };
-    let bar = |(who, of, speed): (&Who, usize, &Speed)| Bar {
-        label: format!("{} {}", name(ctx, who), who.1),
-        value: match (speed.ipc, speed.mhz, &speed.doubt) {
-            (Some(ipc), Some(mhz), None) => format!("IPC {ipc:.2} at {mhz:.0} MHz"),
-            (Some(ipc), Some(mhz), Some(_)) => format!("IPC {ipc:.2} at {mhz:.0} MHz, doubtful"),
-            _ => "unknown".to_owned(),
-        },
-        parts: types.iter().map(|at| if *at == of { mips(speed) } else { 0 }).collect(),
-        whole,
+    let bar = |(who, of, speed): (&Who, usize, &Speed)| {
+        Bar::new(
+            format!("{} {}", name(ctx, who), who.1),
+            match (speed.ipc, speed.mhz, &speed.doubt) {
+                (Some(ipc), Some(mhz), None) => format!("IPC {ipc:.2} at {mhz:.0} MHz"),
+                (Some(ipc), Some(mhz), Some(_)) => format!("IPC {ipc:.2} at {mhz:.0} MHz, doubtful"),
+                _ => "unknown".to_owned(),
+            },
+            types.iter().map(|at| if *at == of { mips(speed) } else { 0 }),
+            whole,
+        )
     };
     Bars {
         title: format!("Instructions per second of running (full width: {} million)", grouped(whole)),
@@ -271,15 +274,15 @@ fn missing(thread: &Thread, of: usize, events: &[String]) -> &'static str {
 }
 
 fn note(speed: &Speed) -> String {
-    let share = speed.counted_ns as f64 / speed.enabled_ns.max(1) as f64;
+    let share = speed.counted_ns.as_f64() / speed.enabled_ns.max(Ns(1)).as_f64();
     let mut notes = Vec::new();
     match (&speed.doubt, speed.ipc) {
         (Some(why), _) => notes.push(format!("doubtful: {why}")),
-        (None, None) if speed.counted_ns == 0 => notes.push("not counted in the same time".to_owned()),
+        (None, None) if speed.counted_ns == Ns::ZERO => notes.push("not counted in the same time".to_owned()),
         (None, None) => notes.push("counted for too little of the time".to_owned()),
         (None, Some(_)) => {}
     }
-    if share < ALL && speed.counted_ns > 0 {
+    if share < ALL && speed.counted_ns > Ns::ZERO {
         notes.push(format!("multiplexed {} %", percent(speed.counted_ns, speed.enabled_ns)));
     }
     notes.join("; ")
@@ -293,6 +296,6 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-fn percent(part: i64, whole: i64) -> String {
+fn percent(part: Ns, whole: Ns) -> String {
     crate::words::share(part, whole)
 }

@@ -4,6 +4,7 @@ use super::Section;
 use crate::context::SectionContext;
 use crate::words::{plural, time};
 use engine::EngineError;
+use model::Ns;
 use model::tables::{self, energy, energy_unknown, power_over_time, temperatures};
 use page::{Bar, Bars, Column, Page, Stack, Tone, push};
 use std::collections::BTreeMap;
@@ -32,8 +33,8 @@ struct Domain {
     joules: Option<f64>,
     range: Option<(f64, f64)>,
     watts: Option<f64>,
-    known: i64,
-    unknown: i64,
+    known: Ns,
+    unknown: Ns,
     doubt: String,
 }
 
@@ -118,12 +119,7 @@ fn of_domains(page: &mut Page, domains: &[Domain]) {
     let bar = |of: &Domain| {
         let parts = layers(domains, of, |of| of.watts)?;
         let words = format!("{} W, {} J", number(of.watts), number(of.joules));
-        Some(Bar {
-            label: of.name.clone(),
-            value: words,
-            parts: parts.into_iter().map(milli).collect(),
-            whole: milli(most),
-        })
+        Some(Bar::new(of.name.clone(), words, parts.into_iter().map(milli), milli(most)))
     };
     page.picture(Bars {
         title: format!("Mean power by domain (full width: {} W)", number(Some(most))),
@@ -145,13 +141,13 @@ fn of_domains(page: &mut Page, domains: &[Domain]) {
 
 /// Writes for how long the energy of each domain is unknown, and why.
 fn unknown(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
-    let mut by: BTreeMap<(String, String), (u64, i64)> = BTreeMap::new();
+    let mut by: BTreeMap<(String, String), (u64, Ns)> = BTreeMap::new();
     ctx.each_row(energy_unknown::Table, |row| {
         let of = (row.get(energy_unknown::DOMAIN).to_owned(), row.get(energy_unknown::REASON).to_owned());
         let (count, sum) = by.entry(of).or_default();
         *count += 1;
         let [start, end] = row.all([energy_unknown::START_NS, energy_unknown::END_NS]);
-        *sum = sum.saturating_add(end.saturating_sub(start));
+        *sum += end - start;
     })?;
     for ((domain, reason), (count, ns)) in by {
         page.item(&format!("{domain}: unknown for {} ({}): {reason}", time(ns), plural(count, "time")));
@@ -169,7 +165,7 @@ fn over_time(page: &mut Page, ctx: &SectionContext<'_>, domains: &[Domain]) -> R
     ctx.each_row(power_over_time::Table, |row| {
         if let Some(watts) = row.get(power_over_time::WATTS) {
             let [start, end] = row.all([power_over_time::START_NS, power_over_time::END_NS]);
-            rows.entry(row.get(power_over_time::DOMAIN).to_owned()).or_default().push((start, end, watts));
+            rows.entry(row.get(power_over_time::DOMAIN).to_owned()).or_default().push((start.0, end.0, watts));
         }
     })?;
     // Fewer intervals than rows: each has a figure.

@@ -8,7 +8,7 @@ use crate::instance;
 use crate::words::{TIE, ms, plain, plural, short};
 use diagnose::{Detail, Diagnosis, Evidence, Finding, tone};
 use engine::EngineError;
-use model::{TableDef, ThreadKey, Value};
+use model::{Ns, TableDef, ThreadKey, Value};
 use page::{Anchor, Column, Instance, Linked, Page, Range, push};
 use std::collections::HashSet;
 
@@ -214,7 +214,7 @@ fn cells(def: &TableDef, of: &[(&'static str, Value)], ctx: &SectionContext<'_>)
             Value::Null => "unknown".to_owned(),
             Value::Int(0) if is_thread => "none (0)".to_owned(),
             Value::Int(key) if is_thread => format!("{}{TIE}({key})", plain(&ctx.name(Some(ThreadKey(*key))))),
-            Value::Int(ns) if is_time => format!("{}{TIE}ms", ms(*ns)),
+            Value::Int(ns) if is_time => format!("{}{TIE}ms", ms(Ns(*ns))),
             Value::Int(v) => v.to_string(),
             Value::Float(v) => format!("{v:.3}"),
             Value::Text(v) => short(&plain(v), 40),

@@ -4,6 +4,7 @@ use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{TIE, grouped, ms, percent, share, time};
 use engine::EngineError;
+use model::Ns;
 use model::tables::{self, idle_periods, idle_wakeups};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::cmp::Reverse;
@@ -20,8 +21,8 @@ pub const SECTION: Section = Section {
 #[derive(Default)]
 struct Lengths {
     periods: i64,
-    ns: i64,
-    by_type: BTreeMap<String, i64>,
+    ns: Ns,
+    by_type: BTreeMap<String, Ns>,
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
@@ -29,13 +30,13 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut rows: BTreeMap<Option<u32>, Lengths> = BTreeMap::new();
     ctx.each_row(idle_periods::Table, |row| {
         let lengths = rows.entry(row.get(idle_periods::FROM_NS).map(group)).or_default();
-        let [periods, ns] = row.all([idle_periods::PERIODS, idle_periods::IDLE_NS]);
+        let (periods, ns) = row.all((idle_periods::PERIODS, idle_periods::IDLE_NS));
         add(&mut lengths.periods, periods);
         add(&mut lengths.ns, ns);
         add(lengths.by_type.entry(row.get(idle_periods::CORE_TYPE).to_owned()).or_default(), ns);
     })?;
-    let whole = rows.values().fold(0i64, |sum, l| sum.saturating_add(l.ns));
-    if whole == 0 || !ctx.is_whole() {
+    let whole = rows.values().map(|l| l.ns).sum::<Ns>();
+    if whole == Ns::ZERO || !ctx.is_whole() {
         return Ok(());
     }
     // Periods without a length come last.
@@ -73,7 +74,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     if types.len() > 1 {
         for word in &types {
             let mut column = Column::numbers(&format!("{} ms", word.replace('_', " ")), 1);
-            rows.iter().for_each(|(_, l)| column.push(ms(l.by_type.get(word).copied().unwrap_or(0))));
+            rows.iter().for_each(|(_, l)| column.push(ms(l.by_type.get(word).copied().unwrap_or(Ns::ZERO))));
             columns.push(column);
         }
     }
@@ -85,7 +86,7 @@ const NOT_RECORDED: &str = "not recorded";
 
 /// Writes what ended the idle periods of all CPUs; nothing if that was never recorded.
 fn ends(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
-    let mut by: BTreeMap<(String, String), (i64, i64)> = BTreeMap::new();
+    let mut by: BTreeMap<(String, String), (i64, Ns)> = BTreeMap::new();
     ctx.each_row(idle_wakeups::Table, |row| {
         let interrupt =
             if row.get(idle_wakeups::CAUSE) == "interrupt" { row.get(idle_wakeups::INTERRUPT.or_empty()) } else { "" };
@@ -122,26 +123,26 @@ fn ends(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
 }
 
 /// The group of a length. 0: less than 1 us; then 1 to 4 us, 4 to 16 us, …
-fn group(from_ns: i64) -> u32 {
-    (from_ns / 1000).checked_ilog2().map_or(0, |exponent| exponent / 2 + 1)
+fn group(from_ns: Ns) -> u32 {
+    (from_ns.0 / 1000).checked_ilog2().map_or(0, |exponent| exponent / 2 + 1)
 }
 
 fn range(group: u32) -> String {
-    let from = |group: u32| 1000i64.saturating_mul(1i64.checked_shl(2 * (group - 1)).unwrap_or(i64::MAX));
+    let from = |group: u32| Ns(1000) * 1i64.checked_shl(2 * (group - 1)).unwrap_or(i64::MAX);
     if group == 0 {
-        format!("less than{TIE}{}", time(1000))
+        format!("less than{TIE}{}", time(Ns(1000)))
     } else {
         format!("{} to {}", time(from(group)), time(from(group + 1)))
     }
 }
 
-fn bar(label: &str, lengths: &Lengths, types: &[String], whole: i64) -> Bar {
-    Bar {
-        label: label.to_owned(),
-        value: percent(lengths.ns, whole),
-        parts: types.iter().map(|word| lengths.by_type.get(word).copied().unwrap_or(0)).collect(),
+fn bar(label: &str, lengths: &Lengths, types: &[String], whole: Ns) -> Bar {
+    Bar::new(
+        label.to_owned(),
+        percent(lengths.ns, whole),
+        types.iter().map(|word| lengths.by_type.get(word).copied().unwrap_or(Ns::ZERO)),
         whole,
-    }
+    )
 }
 
 #[cfg(test)]
@@ -150,12 +151,12 @@ mod tests {
 
     #[test]
     fn powers_of_two_are_joined_in_pairs() {
-        let of = |ns| range(group(ns)).replace(TIE, " ");
+        let of = |ns| range(group(Ns(ns))).replace(TIE, " ");
         assert_eq!(of(0), "less than 1.0 us");
         assert_eq!(of(1000), "1.0 us to 4.0 us");
         assert_eq!(of(2000), "1.0 us to 4.0 us");
         assert_eq!(of(4000), "4.0 us to 16.0 us");
         assert_eq!(of(2_048_000), "1.024 ms to 4.096 ms");
-        assert!(!range(group(i64::MAX)).is_empty());
+        assert!(!range(group(Ns::MAX)).is_empty());
     }
 }

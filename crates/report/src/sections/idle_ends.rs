@@ -4,8 +4,8 @@ use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{grouped, ms, share};
 use engine::EngineError;
-use model::ThreadKey;
 use model::tables::{self, idle_ends};
+use model::{Amount, Ns, ThreadKey};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
@@ -35,15 +35,17 @@ const CAUSES: [(&str, &str); 11] = [
 struct Sums {
     stays: i64,
     whole: i64,
-    stay: i64,
+    stay: Ns,
     too_short: Option<i64>,
-    lost: Option<i64>,
-    missing: Option<i64>,
+    lost: Option<Ns>,
+    missing: Option<Ns>,
 }
 
 impl Sums {
     fn add(&mut self, more: &Self) {
-        let sum = |to: &mut Option<i64>, more: Option<i64>| more.into_iter().for_each(|n| add(to.get_or_insert(0), n));
+        fn sum<A: Amount>(to: &mut Option<A>, more: Option<A>) {
+            more.into_iter().for_each(|n| add(to.get_or_insert_default(), n));
+        }
         add(&mut self.stays, more.stays);
         add(&mut self.whole, more.whole);
         add(&mut self.stay, more.stay);
@@ -138,7 +140,7 @@ fn picture(causes: &BTreeMap<usize, Sums>) -> Bars {
     let bar = |(cause, of): (&usize, &Sums)| {
         let short = of.too_short.unwrap_or(0);
         let parts = vec![of.stays.saturating_sub(short), short];
-        Bar { label: CAUSES[*cause].1.to_owned(), value: grouped(of.stays), parts, whole }
+        Bar::new(CAUSES[*cause].1.to_owned(), grouped(of.stays), parts, whole)
     };
     Bars {
         title: format!("Stays in idle states by what ended them (full width: {})", grouped(whole)),

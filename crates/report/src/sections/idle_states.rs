@@ -4,6 +4,7 @@ use super::Section;
 use crate::context::{SectionContext, add};
 use crate::words::{grouped, ms, percent, share, time};
 use engine::EngineError;
+use model::Ns;
 use model::tables::{self, cpu_wakeups, cpus, idle_residency, idle_wakeups};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::cmp::Reverse;
@@ -25,8 +26,8 @@ const FIRST: usize = 2;
 #[derive(Default)]
 struct Stays {
     entries: Option<i64>,
-    residency: i64,
-    longest: Option<i64>,
+    residency: Ns,
+    longest: Option<Ns>,
     too_short: Option<i64>,
 }
 
@@ -34,20 +35,20 @@ struct Stays {
 #[derive(Default)]
 struct OfType {
     cpus: i64,
-    busy: i64,
-    whole: i64,
+    busy: Ns,
+    whole: Ns,
     /// By state; `None`: idle in no recorded state.
-    states: BTreeMap<Option<i64>, i64>,
+    states: BTreeMap<Option<i64>, Ns>,
     entries: i64,
     wakeups: i64,
-    woken_idle: i64,
+    woken_idle: Ns,
     /// Time outside of idle states, of the time in which the state of the CPUs is known.
-    c0: Option<i64>,
-    known: i64,
+    c0: Option<Ns>,
+    known: Ns,
 }
 
 /// By core type, number, name, and break-even of a state.
-type Key = (String, Option<i64>, String, Option<i64>);
+type Key = (String, Option<i64>, String, Option<Ns>);
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     if !ctx.is_whole() {
@@ -88,7 +89,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     ctx.each_row(cpu_wakeups::Table, |row| {
         let of = types.entry(row.get(cpu_wakeups::CORE_TYPE).to_owned()).or_default();
         if let Some(c0) = row.get(cpu_wakeups::C0_NS) {
-            add(of.c0.get_or_insert(0), c0);
+            add(of.c0.get_or_insert(Ns::ZERO), c0);
             add(&mut of.known, row.get(cpu_wakeups::KNOWN_NS));
         }
     })?;
@@ -105,7 +106,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         page.picture(split(&types, &stays));
         states(page, &types, &stays);
     }
-    wakeups(page, &types, ctx.session.summary().span_ns, has_states);
+    wakeups(page, &types, Ns(ctx.session.summary().span_ns), has_states);
     Ok(())
 }
 
@@ -138,14 +139,14 @@ fn split(types: &[(String, OfType)], stays: &BTreeMap<Key, Stays>) -> Bars {
     legend.extend(numbers.iter().map(|number| (tone(*number), legend_of(*number))));
     legend.push((Tone::Unknown, "unknown".to_owned()));
     let bar = |(core_type, of): &(String, OfType)| {
-        let mut parts = vec![of.busy, of.states.get(&None).copied().unwrap_or(0)];
-        parts.extend(numbers.iter().map(|number| of.states.get(&Some(*number)).copied().unwrap_or(0)));
-        let known = parts.iter().fold(0i64, |sum, ns| sum.saturating_add(*ns));
-        let idle = parts[1..].iter().fold(0i64, |sum, ns| sum.saturating_add(*ns));
-        let in_state = parts[FIRST..].iter().fold(0i64, |sum, ns| sum.saturating_add(*ns));
-        parts.push(of.whole.saturating_sub(known));
+        let mut parts = vec![of.busy, of.states.get(&None).copied().unwrap_or(Ns::ZERO)];
+        parts.extend(numbers.iter().map(|number| of.states.get(&Some(*number)).copied().unwrap_or(Ns::ZERO)));
+        let known = parts.iter().sum::<Ns>();
+        let idle = parts[1..].iter().sum::<Ns>();
+        let in_state = parts[FIRST..].iter().sum::<Ns>();
+        parts.push(of.whole - known);
         let value = format!("idle {}, of this {} in a state", percent(idle, of.whole), percent(in_state, idle));
-        Bar { label: name_of(core_type), value, parts, whole: of.whole }
+        Bar::new(name_of(core_type), value, parts, of.whole)
     };
     Bars { title: "Time split of CPUs by core type".to_owned(), legend, bars: types.iter().map(bar).collect() }
 }
@@ -172,7 +173,7 @@ fn states(page: &mut Page, types: &[(String, OfType)], stays: &BTreeMap<Key, Sta
         columns.extend([("break-even", 0), ("too short", 0), ("too short %", 0)].map(numbers));
     }
     for (core_type, of) in types {
-        let idle = of.states.values().fold(0i64, |sum, ns| sum.saturating_add(*ns));
+        let idle = of.states.values().sum::<Ns>();
         for ((_, state, name, target), stays) in stays.iter().filter(|(key, _)| key.0 == *core_type) {
             let mut cells = Vec::new();
             if several {
@@ -194,7 +195,7 @@ fn states(page: &mut Page, types: &[(String, OfType)], stays: &BTreeMap<Key, Sta
 }
 
 /// How often CPUs of each type were woken.
-fn wakeups(page: &mut Page, types: &[(String, OfType)], span_ns: i64, has_states: bool) {
+fn wakeups(page: &mut Page, types: &[(String, OfType)], span_ns: Ns, has_states: bool) {
     page.paragraph(if has_states {
         "wakeups: idle periods that a thread ended. entries: those of idle states, also after an interrupt that woke no thread, as powertop \
          counts wakeups. C0: the share of the time outside of idle states."
@@ -208,7 +209,7 @@ fn wakeups(page: &mut Page, types: &[(String, OfType)], span_ns: i64, has_states
     }
     for (core_type, of) in types {
         let mut cells = vec![name_of(core_type), of.cpus.to_string(), grouped(of.wakeups)];
-        cells.extend([rate(of.wakeups, span_ns), rate(of.wakeups, span_ns.saturating_mul(of.cpus.max(1)))]);
+        cells.extend([rate(of.wakeups, span_ns), rate(of.wakeups, span_ns * of.cpus.max(1))]);
         cells.push(if of.wakeups > 0 { ms(of.woken_idle / of.wakeups) } else { "-".to_owned() });
         if has_states {
             cells.extend([rate(of.entries, span_ns), known(of.c0.map(|c0| share(c0, of.known)))]);
@@ -227,6 +228,6 @@ fn known(cell: Option<String>) -> String {
 }
 
 /// A count per second.
-fn rate(count: i64, ns: i64) -> String {
-    format!("{:.1}", count as f64 * 1e9 / ns.max(1) as f64)
+fn rate(count: i64, ns: Ns) -> String {
+    format!("{:.1}", count as f64 * 1e9 / ns.max(Ns(1)).as_f64())
 }

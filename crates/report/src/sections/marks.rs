@@ -4,6 +4,7 @@ use super::Section;
 use crate::context::{SectionContext, Top, count_of};
 use crate::words::{grouped, ms, short};
 use engine::EngineError;
+use model::Ns;
 use model::tables::{self, marks};
 use page::{Bar, Bars, Column, Page, Tone, push};
 
@@ -20,10 +21,10 @@ struct MarkRow {
     name: String,
     count: i64,
     open: i64,
-    duration: i64,
-    longest: i64,
+    duration: Ns,
+    longest: Ns,
     /// Running, ready, blocked, unknown.
-    states: [Option<i64>; 4],
+    states: [Option<Ns>; 4],
 }
 
 /// The columns of states.
@@ -32,8 +33,8 @@ const STATES: [(&str, u8); 4] = [("running ms", 1), ("ready ms", 1), ("blocked m
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(ctx.top);
     ctx.each_row(marks::Table, |row| {
-        let [count, open, duration, longest] =
-            row.all([marks::COUNT, marks::OPEN, marks::DURATION_NS, marks::LONGEST_NS]);
+        let (count, open, duration, longest) =
+            row.all((marks::COUNT, marks::OPEN, marks::DURATION_NS, marks::LONGEST_NS));
         let states = row.all([marks::RUNNING_NS, marks::READY_NS, marks::BLOCKED_NS, marks::UNKNOWN_NS]);
         let thread = row.get(marks::THREAD).map(|key| ctx.name(Some(key))).unwrap_or_default();
         let name = row.get(marks::NAME.or_empty());
@@ -46,7 +47,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         return Ok(());
     }
     page.heading(&format!("Marks by name and thread: {}", count_of(rows.len(), count, "row")));
-    let longest = rows.iter().map(|m| m.duration).max().unwrap_or(0);
+    let longest = rows.iter().map(|m| m.duration).max().unwrap_or(Ns::ZERO);
     page.picture(Bars {
         title: "Marked time by thread state".to_owned(),
         legend: [(Tone::Blue, "running"), (Tone::Orange, "ready"), (Tone::Idle, "blocked"), (Tone::Unknown, "unknown")]
@@ -59,7 +60,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         page.paragraph("open: stretches without a recorded end, which count up to the end of the recording.");
     }
     // Where no state is known, three columns of zeros would leave no room for the one of unknown time.
-    let are_known = rows.iter().any(|m| m.states[..3].iter().flatten().any(|ns| *ns > 0));
+    let are_known = rows.iter().any(|m| m.states[..3].iter().flatten().any(|ns| *ns > Ns::ZERO));
     let (shown, states) = if are_known { (0, &STATES[..]) } else { (3, &STATES[3..]) };
     let mut columns = vec![
         Column::text("mark", 0),
@@ -84,11 +85,11 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn bar(marked: &MarkRow, longest: i64) -> Bar {
-    Bar {
-        label: format!("{} {}", marked.name, marked.thread),
-        value: format!("{} ms", ms(marked.duration)),
-        parts: marked.states.iter().map(|ns| ns.unwrap_or(0)).collect(),
-        whole: longest,
-    }
+fn bar(marked: &MarkRow, longest: Ns) -> Bar {
+    Bar::new(
+        format!("{} {}", marked.name, marked.thread),
+        format!("{} ms", ms(marked.duration)),
+        marked.states.iter().map(|ns| ns.unwrap_or(Ns::ZERO)),
+        longest,
+    )
 }

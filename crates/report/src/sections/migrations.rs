@@ -5,7 +5,7 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::grouped;
 use engine::EngineError;
 use model::tables::{self, migration_matrix, migrations};
-use model::{Column as Col, ThreadKey};
+use model::{Column as Col, ThreadKey, Tid};
 use page::{Column, Matrix, Page, push};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ const EDGES: [(Col<migrations::Table, i64>, &str); 8] = [
 
 struct Moved {
     key: ThreadKey,
-    tid: i64,
+    tid: Tid,
     all: i64,
     edges: [i64; 8],
 }

@@ -5,6 +5,7 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{grouped, ms, plain, share, short};
 use engine::EngineError;
 use model::Column as Col;
+use model::Ns;
 use model::tables::{self, parallel_regions};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ pub const SECTION: Section = Section {
 /// If there are more names, the rest are one row, as some programs number their marks.
 const MAX_NAMES: usize = 1000;
 /// The columns of idle time by core type, and the types' names in the report.
-const IDLE: [(Col<parallel_regions::Table, i64>, &str); 6] = [
+const IDLE: [(Col<parallel_regions::Table, Ns>, &str); 6] = [
     (parallel_regions::IDLE_PERFORMANCE_NS, "performance"),
     (parallel_regions::IDLE_MIDDLE_NS, "middle"),
     (parallel_regions::IDLE_EFFICIENT_NS, "efficient"),
@@ -33,12 +34,12 @@ const IDLE: [(Col<parallel_regions::Table, i64>, &str); 6] = [
 struct Regions {
     count: i64,
     threads: i64,
-    time: i64,
-    tail: i64,
-    longest_tail: i64,
-    waiting: i64,
-    idle: [i64; 6],
-    recoverable: [i64; 2],
+    time: Ns,
+    tail: Ns,
+    longest_tail: Ns,
+    waiting: Ns,
+    idle: [Ns; 6],
+    recoverable: [Ns; 2],
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
@@ -56,7 +57,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             row.all([parallel_regions::START_NS, parallel_regions::END_NS, parallel_regions::TAIL_NS]);
         regions.count += 1;
         regions.threads = regions.threads.max(row.get(parallel_regions::THREADS));
-        add(&mut regions.time, end.saturating_sub(start));
+        add(&mut regions.time, end - start);
         add(&mut regions.tail, tail);
         regions.longest_tail = regions.longest_tail.max(tail);
         add(&mut regions.waiting, row.get(parallel_regions::WAITING_NS));
@@ -77,7 +78,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
          that of the last; waited: sum over all threads; saving: how much earlier all threads would arrive if the work were distributed \
          such that they arrive at the same time (an estimate, lower to upper bound).",
     );
-    let longest = rows.iter().map(|(_, regions)| regions.time).max().unwrap_or(0);
+    let longest = rows.iter().map(|(_, regions)| regions.time).max().unwrap_or(Ns::ZERO);
     page.picture(Bars {
         title: "Time in parallel regions, and the part spent waiting for the last thread".to_owned(),
         legend: vec![(Tone::Blue, "all work".to_owned()), (Tone::Orange, "tail".to_owned())],
@@ -87,7 +88,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let ranks = [1, 2, 0, 0, 0, 3, 0, 0];
     let mut columns = vec![Column::text("region", 0)];
     columns.extend(heads.into_iter().zip(ranks).map(|(head, rank)| Column::numbers(head, rank)));
-    let idle: Vec<usize> = (0..IDLE.len()).filter(|at| rows.iter().any(|(_, r)| r.idle[*at] > 0)).collect();
+    let idle: Vec<usize> = (0..IDLE.len()).filter(|at| rows.iter().any(|(_, r)| r.idle[*at] > Ns::ZERO)).collect();
     columns.extend(idle.iter().map(|at| Column::numbers(&format!("idle ms: {}", IDLE[*at].1), 4)));
     for (name, regions) in &rows {
         let [from, to] = regions.recoverable.map(ms);
@@ -108,11 +109,11 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn bar(name: &str, regions: &Regions, longest: i64) -> Bar {
-    Bar {
-        label: short(name, 24),
-        value: format!("tail {} of {} ms", ms(regions.tail), ms(regions.time)),
-        parts: vec![regions.time.saturating_sub(regions.tail), regions.tail],
-        whole: longest,
-    }
+fn bar(name: &str, regions: &Regions, longest: Ns) -> Bar {
+    Bar::new(
+        short(name, 24),
+        format!("tail {} of {} ms", ms(regions.tail), ms(regions.time)),
+        [regions.time - regions.tail, regions.tail],
+        longest,
+    )
 }

@@ -4,6 +4,7 @@ use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{TIE, grouped, ms, percent, plural, share, short};
 use engine::{EngineError, mark_name_matches};
+use model::Ns;
 use model::tables::{self, frames_parked, parked_together, parking};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
@@ -23,10 +24,10 @@ const NAMES: usize = 3;
 struct Cpu {
     name: String,
     core_type: String,
-    parked: i64,
-    busy: i64,
+    parked: Ns,
+    busy: Ns,
     periods: i64,
-    longest: i64,
+    longest: Ns,
 }
 
 /// Frames while a number of CPUs was parked.
@@ -34,26 +35,26 @@ struct Frames {
     parked: i64,
     unknown: i64,
     count: i64,
-    mean: i64,
-    p95: i64,
-    longest: i64,
+    mean: Ns,
+    p95: Ns,
+    longest: Ns,
     over: i64,
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(ctx.top);
-    let (mut not_recorded, mut whole) = (0_i64, 0);
+    let (mut not_recorded, mut whole) = (0_i64, Ns::ZERO);
     ctx.each_row(parking::Table, |row| {
-        let [cpu, unparked, unknown] = row.all([parking::CPU, parking::UNPARKED_NS.or_zero(), parking::UNKNOWN_NS]);
-        let [parked, busy, periods, longest] = row.all([
+        let (cpu, unparked, unknown) = row.all((parking::CPU, parking::UNPARKED_NS.or_zero(), parking::UNKNOWN_NS));
+        let (parked, busy, periods, longest) = row.all((
             parking::PARKED_NS.or_zero(),
             parking::BUSY_NS.or_zero(),
             parking::PERIODS.or_zero(),
             parking::LONGEST_NS.or_zero(),
-        ]);
-        whole = parked.saturating_add(unparked).saturating_add(unknown);
+        ));
+        whole = parked + unparked + unknown;
         not_recorded += i64::from(row.get(parking::PARKED_NS).is_none());
-        if parked > 0 {
+        if parked > Ns::ZERO {
             let core_type = row.get(parking::CORE_TYPE).replace('_', " ");
             top.push(parked, Cpu { name: format!("cpu{cpu}"), core_type, parked, busy, periods, longest });
         }
@@ -80,8 +81,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
 }
 
 /// Writes how many CPUs were parked at the same time.
-fn together(page: &mut Page, ctx: &SectionContext<'_>, whole: i64) -> Result<(), EngineError> {
-    let mut counts: BTreeMap<i64, i64> = BTreeMap::new();
+fn together(page: &mut Page, ctx: &SectionContext<'_>, whole: Ns) -> Result<(), EngineError> {
+    let mut counts: BTreeMap<i64, Ns> = BTreeMap::new();
     ctx.each_row(parked_together::Table, |row| {
         if row.get(parked_together::CORE_TYPE.or_empty()).is_empty() {
             add(counts.entry(row.get(parked_together::PARKED)).or_default(), row.get(parked_together::DURATION_NS));
@@ -97,12 +98,7 @@ fn together(page: &mut Page, ctx: &SectionContext<'_>, whole: i64) -> Result<(),
         legend: vec![(Tone::Blue, "share of the time".to_owned())],
         bars: rows
             .iter()
-            .map(|(parked, ns)| Bar {
-                label: format!("{parked} parked"),
-                value: percent(*ns, whole),
-                parts: vec![*ns],
-                whole,
-            })
+            .map(|(parked, ns)| Bar::new(format!("{parked} parked"), percent(*ns, whole), [*ns], whole))
             .collect(),
     });
     page.paragraph(&format!("Number of CPUs parked at the same time: {}", count_of(rows.len(), count, "value")));
@@ -116,7 +112,7 @@ fn together(page: &mut Page, ctx: &SectionContext<'_>, whole: i64) -> Result<(),
 
 /// Writes frame times of names whose frames had different numbers of parked CPUs.
 fn frames(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
-    let mut names: BTreeMap<String, (i64, Vec<Frames>)> = BTreeMap::new();
+    let mut names: BTreeMap<String, (Ns, Vec<Frames>)> = BTreeMap::new();
     ctx.each_row(frames_parked::Table, |row| {
         if ctx
             .session
@@ -125,14 +121,14 @@ fn frames(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> 
         {
             return;
         }
-        let [parked, unknown, count, mean] =
-            row.all([frames_parked::PARKED, frames_parked::UNKNOWN, frames_parked::FRAMES, frames_parked::MEAN_NS]);
-        let [p95, longest, over, budget] = row.all([
+        let (parked, unknown, count, mean) =
+            row.all((frames_parked::PARKED, frames_parked::UNKNOWN, frames_parked::FRAMES, frames_parked::MEAN_NS));
+        let (p95, longest, over, budget) = row.all((
             frames_parked::P95_NS,
             frames_parked::LONGEST_NS,
             frames_parked::OVER_BUDGET,
             frames_parked::BUDGET_NS,
-        ]);
+        ));
         let (of, frames) = names.entry(row.get(frames_parked::NAME.or_empty()).to_owned()).or_default();
         *of = budget;
         frames.push(Frames { parked, unknown, count, mean, p95, longest, over });
@@ -146,7 +142,7 @@ fn frames(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> 
     }
     for (name, budget, frames) in top.finish() {
         let budget = match ctx.session.budget() {
-            Some(budget) => format!("the budget of {}{TIE}ms", ms(budget.0)),
+            Some(budget) => format!("the budget of {}{TIE}ms", ms(budget)),
             None => format!("the median of all frames, {}{TIE}ms", ms(budget)),
         };
         of_name(page, &short(&name, 32), &budget, frames);
@@ -159,7 +155,7 @@ fn of_name(page: &mut Page, name: &str, budget: &str, frames: Vec<Frames>) {
     frames.into_iter().for_each(|f| top.push(f.count, f));
     let mut rows = top.finish();
     rows.sort_by_key(|f| (f.parked, f.unknown));
-    let longest = rows.iter().map(|f| f.longest).max().unwrap_or(0);
+    let longest = rows.iter().map(|f| f.longest).max().unwrap_or(Ns::ZERO);
     page.picture(Bars {
         title: format!("Duration of {name} by number of parked CPUs"),
         legend: [(Tone::Blue, "mean"), (Tone::Orange, "up to the 95th percentile"), (Tone::Red, "up to the longest")]
@@ -187,12 +183,12 @@ fn label(f: &Frames) -> String {
 }
 
 /// The mean may exceed the 95th percentile; then the second part is empty.
-fn bar(f: &Frames, longest: i64) -> Bar {
+fn bar(f: &Frames, longest: Ns) -> Bar {
     let second = f.p95.max(f.mean);
-    Bar {
-        label: format!("{} parked", label(f)),
-        value: format!("{} ms", ms(f.p95)),
-        parts: vec![f.mean, second - f.mean, f.longest - second],
-        whole: longest,
-    }
+    Bar::new(
+        format!("{} parked", label(f)),
+        format!("{} ms", ms(f.p95)),
+        [f.mean, second - f.mean, f.longest - second],
+        longest,
+    )
 }

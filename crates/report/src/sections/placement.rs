@@ -5,7 +5,7 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{ms, percent};
 use engine::EngineError;
 use model::tables::{self, placement};
-use model::{Column as Col, Row, ThreadKey};
+use model::{Column as Col, Ns, Row, ThreadKey, Tid};
 use page::{Bar, Bars, Column, Page, Tone};
 
 pub const SECTION: Section = Section {
@@ -16,7 +16,7 @@ pub const SECTION: Section = Section {
 };
 
 /// The kinds of suboptimal placement, each with its lower and upper bound.
-const WAYS: [(&str, [Col<placement::Table, i64>; 2]); 3] = [
+const WAYS: [(&str, [Col<placement::Table, Ns>; 2]); 3] = [
     ("slower core ms", [placement::SLOWER_CORE_LOWER_NS, placement::SLOWER_CORE_UPPER_NS]),
     ("busy sibling ms", [placement::BUSY_SIBLING_LOWER_NS, placement::BUSY_SIBLING_UPPER_NS]),
     ("slower core free ms", [placement::SKIPPED_SLOWER_LOWER_NS, placement::SKIPPED_SLOWER_UPPER_NS]),
@@ -26,11 +26,11 @@ const WAYS: [(&str, [Col<placement::Table, i64>; 2]); 3] = [
 #[derive(Clone, Default)]
 struct Placed {
     key: Option<ThreadKey>,
-    tid: Option<i64>,
-    running: i64,
-    in_order: i64,
-    ways: [[i64; 2]; 3],
-    unknown: i64,
+    tid: Option<Tid>,
+    running: Ns,
+    in_order: Ns,
+    ways: [[Ns; 2]; 3],
+    unknown: Ns,
 }
 
 impl Placed {
@@ -50,8 +50,8 @@ impl Placed {
         ways.for_each(|(sum, more)| add(sum, *more));
     }
 
-    fn upper_bound(&self) -> i64 {
-        self.ways.iter().fold(0, |sum, [_, upper]| sum.saturating_add(*upper))
+    fn upper_bound(&self) -> Ns {
+        self.ways.iter().fold(Ns::ZERO, |sum, [_, upper]| sum + *upper)
     }
 }
 
@@ -97,12 +97,12 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         columns[1].push(placed.tid.map(|tid| tid.to_string()).unwrap_or_default());
         columns[2].push(ms(placed.running));
     }
-    for (at, (head, _)) in WAYS.iter().enumerate().filter(|(at, _)| all.ways[*at][1] > 0) {
+    for (at, (head, _)) in WAYS.iter().enumerate().filter(|(at, _)| all.ways[*at][1] > Ns::ZERO) {
         let mut column = Column::numbers(head, 0);
         rows.iter().for_each(|placed| column.push(range(placed.ways[at])));
         columns.push(column);
     }
-    if all.unknown > 0 {
+    if all.unknown > Ns::ZERO {
         let mut column = Column::numbers("unknown ms", 2);
         rows.iter().for_each(|placed| column.push(ms(placed.unknown)));
         columns.push(column);
@@ -113,15 +113,15 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
 
 fn bar(placed: &Placed, ctx: &SectionContext<'_>) -> Bar {
     let [slower, sibling, skipped] = placed.ways.map(|[_, upper]| upper);
-    Bar {
-        label: format!("{} {}", ctx.name(placed.key), placed.tid.unwrap_or_default()),
-        value: format!("at most {}", percent(placed.upper_bound(), placed.running)),
-        parts: vec![placed.in_order, slower, sibling, skipped, placed.unknown],
-        whole: placed.running,
-    }
+    Bar::new(
+        format!("{} {}", ctx.name(placed.key), placed.tid.unwrap_or_default()),
+        format!("at most {}", percent(placed.upper_bound(), placed.running)),
+        [placed.in_order, slower, sibling, skipped, placed.unknown],
+        placed.running,
+    )
 }
 
 /// Formats a range: `1.000..2.500`, or one number if both ends are equal.
-fn range([lower, upper]: [i64; 2]) -> String {
+fn range([lower, upper]: [Ns; 2]) -> String {
     if lower == upper { ms(upper) } else { format!("{}..{}", ms(lower), ms(upper)) }
 }

@@ -5,7 +5,7 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{ms, share};
 use engine::EngineError;
 use model::tables::{priority_classes, priority_residency};
-use model::{Column as Col, ThreadKey, tables};
+use model::{Column as Col, Ns, ThreadKey, Tid, tables};
 use page::{Bar, Bars, Column, Page, Stack, Tone, push};
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const COLOURED: usize = 5;
 const TONES: [Tone; COLOURED] = [Tone::Blue, Tone::Orange, Tone::Green, Tone::Purple, Tone::Sky];
 /// The maximum number of priorities named per row.
 const NAMED: usize = 4;
-const CLASSES: [(Col<priority_classes::Table, i64>, &str, Tone); 8] = [
+const CLASSES: [(Col<priority_classes::Table, Ns>, &str, Tone); 8] = [
     (priority_classes::DEADLINE_NS, "deadline", Tone::Red),
     (priority_classes::REAL_TIME_NS, "real time", Tone::Orange),
     (priority_classes::HIGH_NS, "above normal", Tone::Purple),
@@ -37,9 +37,9 @@ const CLASSES: [(Col<priority_classes::Table, i64>, &str, Tone); 8] = [
 /// A thread's running time by priority, best first.
 #[derive(Default)]
 struct Levels {
-    tid: i64,
-    running: i64,
-    at: Vec<(Option<i64>, i64)>,
+    tid: Tid,
+    running: Ns,
+    at: Vec<(Option<i64>, Ns)>,
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
@@ -51,14 +51,14 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
 
 /// One interval of the time.
 struct Part {
-    start: i64,
-    end: i64,
-    by_class: [i64; 8],
+    start: Ns,
+    end: Ns,
+    by_class: [Ns; 8],
 }
 
 impl Part {
-    fn whole(&self) -> i64 {
-        self.by_class.iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns))
+    fn whole(&self) -> Ns {
+        self.by_class.iter().sum()
     }
 }
 
@@ -69,7 +69,8 @@ fn classes(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError>
         let [start, end] = row.all([priority_classes::START_NS, priority_classes::END_NS]);
         parts.push(Part { start, end, by_class: row.all(CLASSES.map(|(col, ..)| col)) });
     })?;
-    let there: Vec<usize> = (0..CLASSES.len()).filter(|at| parts.iter().any(|part| part.by_class[*at] > 0)).collect();
+    let there: Vec<usize> =
+        (0..CLASSES.len()).filter(|at| parts.iter().any(|part| part.by_class[*at] > Ns::ZERO)).collect();
     if there.iter().filter(|at| **at < 6).count() < 2 {
         return Ok(());
     }
@@ -77,8 +78,8 @@ fn classes(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError>
     page.picture(Stack {
         title: "Time of all CPUs by priority class of the running thread".to_owned(),
         legend: there.iter().map(|at| (CLASSES[*at].2, CLASSES[*at].1.to_owned())).collect(),
-        begin_ns: parts.first().map_or(0, |part| part.start),
-        end_ns: parts.last().map_or(0, |part| part.end),
+        begin_ns: parts.first().map_or(0, |part| part.start.0),
+        end_ns: parts.last().map_or(0, |part| part.end.0),
         parts: parts
             .iter()
             .map(|part| there.iter().map(|at| part_of(part.by_class[*at], part.whole())).collect())
@@ -86,7 +87,7 @@ fn classes(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError>
     });
     let mut columns = vec![Column::numbers("from s", 0), Column::numbers("to s", 1)];
     columns.extend(there.iter().map(|at| Column::numbers(&format!("{} %", CLASSES[*at].1), 0)));
-    let seconds = |ns: i64| format!("{:.6}", ns as f64 / 1e9);
+    let seconds = |ns: Ns| format!("{:.6}", ns.as_f64() / 1e9);
     for part in &parts {
         let shares = there.iter().map(|at| share(part.by_class[*at], part.whole()));
         push(&mut columns, [seconds(part.start), seconds(part.end)].into_iter().chain(shares));
@@ -95,8 +96,8 @@ fn classes(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError>
     Ok(())
 }
 
-fn part_of(ns: i64, whole: i64) -> f64 {
-    if whole > 0 { ns as f64 / whole as f64 } else { 0.0 }
+fn part_of(ns: Ns, whole: Ns) -> f64 {
+    if whole > Ns::ZERO { ns.as_f64() / whole.as_f64() } else { 0.0 }
 }
 
 /// Writes threads that ran at several priorities, or at a non-default one.
@@ -112,7 +113,7 @@ fn levels(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> 
     let mut now: Option<(ThreadKey, Levels)> = None;
     ctx.each_row(priority_residency::Table, |row| {
         let (key, running) = row.all((priority_residency::THREAD, priority_residency::RUNNING_NS));
-        if running <= 0 {
+        if running <= Ns::ZERO {
             return;
         }
         if now.as_ref().is_none_or(|(of, _)| *of != key)
@@ -166,11 +167,11 @@ fn word(prio: Option<i64>) -> String {
 
 /// The priorities with their own colour: those with the most time.
 fn by_time(threads: &[(ThreadKey, Levels)]) -> Vec<Option<i64>> {
-    let mut times: BTreeMap<Option<i64>, i64> = BTreeMap::new();
+    let mut times: BTreeMap<Option<i64>, Ns> = BTreeMap::new();
     for (prio, ns) in threads.iter().flat_map(|(_, levels)| &levels.at) {
         add(times.entry(*prio).or_default(), *ns);
     }
-    let mut order: Vec<(Option<i64>, i64)> = times.into_iter().collect();
+    let mut order: Vec<(Option<i64>, Ns)> = times.into_iter().collect();
     order.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     order.truncate(COLOURED);
     order.into_iter().map(|(prio, _)| prio).collect()
@@ -182,14 +183,14 @@ fn legend(order: &[Option<i64>]) -> Vec<(Tone, String)> {
 }
 
 fn bar(ctx: &SectionContext<'_>, key: ThreadKey, levels: &Levels, order: &[Option<i64>]) -> Bar {
-    let mut parts = vec![0; order.len() + 1];
+    let mut parts = vec![Ns::ZERO; order.len() + 1];
     for (prio, ns) in &levels.at {
         add(&mut parts[order.iter().position(|of| of == prio).unwrap_or(order.len())], *ns);
     }
-    Bar {
-        label: format!("{} {}", ctx.name(Some(key)), levels.tid),
-        value: format!("running {} ms", ms(levels.running)),
+    Bar::new(
+        format!("{} {}", ctx.name(Some(key)), levels.tid),
+        format!("running {} ms", ms(levels.running)),
         parts,
-        whole: levels.running,
-    }
+        levels.running,
+    )
 }

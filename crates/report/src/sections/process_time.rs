@@ -5,8 +5,8 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::threads::{heads, legend};
 use crate::words::{grouped, ms, short};
 use engine::EngineError;
-use model::ThreadKey;
 use model::tables::{self, threads};
+use model::{Ns, ThreadKey};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
@@ -28,10 +28,10 @@ struct Process {
     threads: i64,
     voluntary: i64,
     involuntary: i64,
-    running: i64,
-    ready: i64,
-    blocked: i64,
-    unknown: i64,
+    running: Ns,
+    ready: Ns,
+    blocked: Ns,
+    unknown: Ns,
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
@@ -40,7 +40,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     ctx.each_row(threads::Table, |row| {
         let (pid, tid, key) = (row.get(threads::PID), row.get(threads::TID), row.get(threads::THREAD));
         let of = all.entry((pid, pid.is_none().then_some(key))).or_default();
-        if of.name.is_empty() || pid == Some(tid) {
+        if of.name.is_empty() || pid == Some(tid.0.into()) {
             of.name = row.get(threads::NAME.or_empty()).to_owned();
         }
         of.pid = pid;
@@ -60,7 +60,10 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let count = top.count;
     let rows: Vec<Process> = top.finish();
     // Without switches, there is nothing to divide: a frame log has none. Without thread states, all of them count as voluntary.
-    if rows.iter().all(|of| of.involuntary == 0 && (of.voluntary == 0 || of.ready == 0 && of.blocked == 0)) {
+    if rows
+        .iter()
+        .all(|of| of.involuntary == 0 && (of.voluntary == 0 || of.ready == Ns::ZERO && of.blocked == Ns::ZERO))
+    {
         return Ok(());
     }
     page.heading(&format!("Switches and time: {}", count_of(rows.len(), count, "process")));
@@ -72,7 +75,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     page.picture(times(&rows, ctx.session.summary().ready_known));
     let ready_known = ctx.session.summary().ready_known;
     let [ready_head, blocked_head, _] = heads(ready_known);
-    let has_ready = ready_known || rows.iter().any(|of| of.ready > 0);
+    let has_ready = ready_known || rows.iter().any(|of| of.ready > Ns::ZERO);
     let mut columns = vec![Column::text("process", 0), Column::numbers("pid", 2), Column::numbers("threads", 2)];
     let heads = [("voluntary", 0), ("involuntary", 0), ("switches per CPU s", 1), ("running ms", 0)];
     columns.extend(heads.map(|(head, rank)| Column::numbers(head, rank)));
@@ -80,7 +83,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         columns.push(Column::numbers(ready_head, 0));
     }
     columns.push(Column::numbers(blocked_head, 1));
-    let has_unknown = rows.iter().any(|of| of.unknown > 0);
+    let has_unknown = rows.iter().any(|of| of.unknown > Ns::ZERO);
     if has_unknown {
         columns.push(Column::numbers("unknown ms", 1));
     }
@@ -111,8 +114,8 @@ impl Process {
     }
 }
 
-fn per_second(count: i64, ns: i64) -> i64 {
-    let rate = i128::from(count) * i128::from(SECOND) / i128::from(ns.max(1));
+fn per_second(count: i64, ns: Ns) -> i64 {
+    let rate = i128::from(count) * i128::from(SECOND) / i128::from(ns.0.max(1));
     i64::try_from(rate).unwrap_or(i64::MAX)
 }
 
@@ -123,11 +126,13 @@ fn switches(rows: &[Process]) -> Bars {
         legend: [(Tone::Blue, "voluntary"), (Tone::Red, "involuntary")].map(|(tone, of)| (tone, of.to_owned())).into(),
         bars: rows
             .iter()
-            .map(|of| Bar {
-                label: of.label(),
-                value: format!("{} + {}", grouped(of.voluntary), grouped(of.involuntary)),
-                parts: vec![of.voluntary, of.involuntary],
-                whole,
+            .map(|of| {
+                Bar::new(
+                    of.label(),
+                    format!("{} + {}", grouped(of.voluntary), grouped(of.involuntary)),
+                    [of.voluntary, of.involuntary],
+                    whole,
+                )
             })
             .collect(),
     }
@@ -141,8 +146,8 @@ fn times(rows: &[Process], ready_known: bool) -> Bars {
             .iter()
             .map(|of| {
                 let parts = vec![of.running, of.ready, of.blocked, of.unknown];
-                let whole = parts.iter().fold(0i64, |sum, part| sum.saturating_add(*part));
-                Bar { label: of.label(), value: format!("running {} ms", ms(of.running)), parts, whole }
+                let whole = parts.iter().sum::<Ns>();
+                Bar::new(of.label(), format!("running {} ms", ms(of.running)), parts, whole)
             })
             .collect(),
     }
@@ -154,7 +159,7 @@ mod tests {
 
     #[test]
     fn rates_of_damaged_files_do_not_overflow() {
-        assert_eq!(per_second(3, SECOND / 2), 6);
-        assert_eq!(per_second(i64::MAX, 0), i64::MAX);
+        assert_eq!(per_second(3, Ns(SECOND / 2)), 6);
+        assert_eq!(per_second(i64::MAX, Ns::ZERO), i64::MAX);
     }
 }

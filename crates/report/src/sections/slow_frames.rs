@@ -6,6 +6,7 @@ use crate::context::SectionContext;
 use crate::verdict::over_budget;
 use crate::words::{TIE, ms, plain, plural, short};
 use engine::EngineError;
+use model::Ns;
 use model::tables::{self, slow_frames};
 use page::{Bar, Bars, Column, Page, push};
 
@@ -18,9 +19,9 @@ pub const SECTION: Section = Section {
 
 struct Frame {
     rank: i64,
-    start: i64,
-    took: i64,
-    over: i64,
+    start: Ns,
+    took: Ns,
+    over: Ns,
     name: String,
     thread: String,
     excess: Excess,
@@ -28,10 +29,10 @@ struct Frame {
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut frames: Vec<Frame> = Vec::new();
-    let mut typical = 0i64;
+    let mut typical = Ns::ZERO;
     ctx.each_row(slow_frames::Table, |row| {
-        let [rank, start, took, over] =
-            row.all([slow_frames::RANK, slow_frames::START_NS, slow_frames::FRAME_NS, slow_frames::OVER_NS]);
+        let (rank, start, took, over) =
+            row.all((slow_frames::RANK, slow_frames::START_NS, slow_frames::FRAME_NS, slow_frames::OVER_NS));
         if frames.last().is_none_or(|frame| frame.rank != rank) {
             let (name, thread) =
                 (short(row.get(slow_frames::NAME.or_empty()), 24), ctx.name(row.get(slow_frames::THREAD)));
@@ -39,7 +40,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             frames.push(frame);
         }
         if frames.len() == 1 {
-            typical = typical.saturating_add(row.get(slow_frames::TYPICAL_NS));
+            typical += row.get(slow_frames::TYPICAL_NS);
         }
         let cause = CauseRow {
             cause: row.get(slow_frames::CAUSE),
@@ -80,7 +81,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         Column::text("excess by cause, ms", 0),
     ];
     for frame in &frames {
-        let start = format!("{:.6}", frame.start as f64 / 1e9);
+        let start = format!("{:.6}", frame.start.as_f64() / 1e9);
         let words = [frame.name.clone(), frame.thread.clone(), frame.excess.words()];
         push(&mut columns, [ms(frame.took), ms(frame.over), start].into_iter().chain(words));
     }
@@ -94,11 +95,11 @@ fn of_marks(ctx: &SectionContext<'_>) -> String {
     ctx.session.frames_of().map_or_else(String::new, of)
 }
 
-fn bar(frame: &Frame, longest_frame: i64) -> Bar {
-    Bar {
-        label: format!("{:.6} s", frame.start as f64 / 1e9),
-        value: format!("{} ms", ms(frame.took)),
-        parts: frame.excess.parts.into(),
-        whole: longest_frame,
-    }
+fn bar(frame: &Frame, longest_frame: Ns) -> Bar {
+    Bar::new(
+        format!("{:.6} s", frame.start.as_f64() / 1e9),
+        format!("{} ms", ms(frame.took)),
+        frame.excess.parts,
+        longest_frame,
+    )
 }

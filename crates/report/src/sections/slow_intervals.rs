@@ -5,6 +5,7 @@ use crate::causes::{CauseRow, Excess, PARTS};
 use crate::context::SectionContext;
 use crate::words::{ms, plain, plural, short};
 use engine::EngineError;
+use model::Ns;
 use model::tables::{self, slow_intervals};
 use page::{Bar, Bars, Column, Page, push};
 
@@ -25,9 +26,9 @@ struct Slow {
     of: String,
     /// What `--range` calls it.
     range: String,
-    start: i64,
-    took: i64,
-    median: i64,
+    start: Ns,
+    took: Ns,
+    median: Ns,
     excess: Excess,
 }
 
@@ -90,7 +91,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         let cells = [
             slow.range.clone(),
             slow.of.clone(),
-            format!("{:.6}", slow.start as f64 / 1e9),
+            format!("{:.6}", slow.start.as_f64() / 1e9),
             ms(slow.took),
             ms(slow.median),
             slow.excess.words(),
@@ -102,10 +103,10 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
 }
 
 fn bar(slow: &Slow) -> Bar {
-    Bar {
-        label: format!("{} {}", slow.range, slow.of),
-        value: format!("{} ms, median {}", ms(slow.took), ms(slow.median)),
-        parts: slow.excess.parts.into(),
-        whole: slow.took,
-    }
+    Bar::new(
+        format!("{} {}", slow.range, slow.of),
+        format!("{} ms, median {}", ms(slow.took), ms(slow.median)),
+        slow.excess.parts,
+        slow.took,
+    )
 }

@@ -4,8 +4,8 @@ use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{ms, percent, percent_of, plural, share, share_of};
 use engine::EngineError;
-use model::ThreadKey;
 use model::tables::{self, smt_cores, smt_pairs, smt_threads, smt_utilisation};
+use model::{Ns, ThreadKey, Tid};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ struct Cores {
     name: String,
     core_type: String,
     cores: i64,
-    times: [i64; 4],
+    times: [Ns; 4],
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
@@ -43,7 +43,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         bars: rows.iter().map(bar_of_core).collect(),
     });
     let several = rows.iter().any(|r| r.core_type != rows[0].core_type);
-    let whole = |r: &Cores| r.times.iter().fold(0i64, |sum, t| sum.saturating_add(*t));
+    let whole = |r: &Cores| r.times.iter().sum::<Ns>();
     let mut columns = vec![Column::text("CPUs", 0)];
     rows.iter().for_each(|r| columns[0].push(r.name.as_str()));
     if several {
@@ -51,7 +51,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         rows.iter().for_each(|r| column.push(r.core_type.as_str()));
         columns.push(column);
     }
-    let unknown = rows.iter().any(|r| r.times[3] > 0);
+    let unknown = rows.iter().any(|r| r.times[3] > Ns::ZERO);
     for (head, at, there) in [("one busy", 1, true), ("2+ busy", 2, true), ("idle", 0, true), ("unknown", 3, unknown)] {
         if there {
             let (mut time, mut part) = (Column::numbers(&format!("{head} ms"), 0), Column::numbers("%", 1));
@@ -70,17 +70,13 @@ fn legend(names: [&str; 4]) -> Vec<(Tone, String)> {
 
 fn bar_of_core(row: &Cores) -> Bar {
     let [idle, one, many, unknown] = row.times;
-    let whole = row.times.iter().fold(0i64, |sum, t| sum.saturating_add(*t));
-    Bar {
-        label: if row.cores == 1 && !row.name.starts_with("all") {
-            format!("CPUs {}", row.name)
-        } else {
-            row.name.clone()
-        },
-        value: format!("two or more busy {}", percent(many, whole)),
-        parts: vec![one, many, idle, unknown],
+    let whole = row.times.iter().sum::<Ns>();
+    Bar::new(
+        if row.cores == 1 && !row.name.starts_with("all") { format!("CPUs {}", row.name) } else { row.name.clone() },
+        format!("two or more busy {}", percent(many, whole)),
+        [one, many, idle, unknown],
         whole,
-    }
+    )
 }
 
 /// The cores with siblings, and the number without.
@@ -167,9 +163,9 @@ fn utilisation(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineEr
 /// The time of a thread: alone, with a busy sibling, with unknown siblings, on a core without siblings.
 struct Thread {
     key: ThreadKey,
-    tid: i64,
-    running: i64,
-    times: [i64; 4],
+    tid: Tid,
+    running: Ns,
+    times: [Ns; 4],
     busy_sibling_share: Option<f64>,
 }
 
@@ -227,16 +223,16 @@ fn threads(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError>
 
 fn bar_of_thread(thread: &Thread, ctx: &SectionContext<'_>) -> Bar {
     let [alone, busy_sibling, unknown, none] = thread.times;
-    Bar {
-        label: format!("{} {}", ctx.name(Some(thread.key)), thread.tid),
-        value: format!("busy sibling {}", percent(busy_sibling, thread.running)),
-        parts: vec![alone, busy_sibling, none, unknown],
-        whole: thread.running,
-    }
+    Bar::new(
+        format!("{} {}", ctx.name(Some(thread.key)), thread.tid),
+        format!("busy sibling {}", percent(busy_sibling, thread.running)),
+        [alone, busy_sibling, none, unknown],
+        thread.running,
+    )
 }
 
 /// Threads on the siblings, and for how long.
-type Neighbours = Vec<(Option<ThreadKey>, i64)>;
+type Neighbours = Vec<(Option<ThreadKey>, Ns)>;
 
 /// The threads that ran on the siblings of each thread.
 fn neighbours(ctx: &SectionContext<'_>, threads: &[Thread]) -> Result<BTreeMap<ThreadKey, Neighbours>, EngineError> {

@@ -4,8 +4,8 @@ use super::Section;
 use crate::context::{SectionContext, add, count_of};
 use crate::words::{grouped, ms, percent, plural, share};
 use engine::EngineError;
-use model::ThreadKey;
 use model::tables::{self, switch_causes, threads};
+use model::{Ns, ThreadKey};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,9 +21,9 @@ pub const SECTION: Section = Section {
 #[derive(Clone, Copy, Default)]
 struct Sum {
     count: i64,
-    ready: i64,
-    blocked: i64,
-    unknown: i64,
+    ready: Ns,
+    blocked: Ns,
+    unknown: Ns,
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
@@ -169,10 +169,5 @@ fn kind(cause: &str, is_ambiguous: bool) -> &'static str {
 }
 
 fn bar(kind: &str, cause: &str, count: i64, all: i64) -> Bar {
-    Bar {
-        label: cause.to_owned(),
-        value: percent(count, all),
-        parts: KINDS.map(|(_, of)| if of == kind { count } else { 0 }).into(),
-        whole: all,
-    }
+    Bar::new(cause.to_owned(), percent(count, all), KINDS.map(|(_, of)| if of == kind { count } else { 0 }), all)
 }

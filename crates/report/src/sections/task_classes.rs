@@ -5,7 +5,7 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{TIE, ms, plural, share};
 use engine::EngineError;
 use model::tables::{self, task_classes};
-use model::{is_kernel_thread, pool_name};
+use model::{Ns, is_kernel_thread, pool_name};
 use page::{Column, Page};
 use std::collections::BTreeMap;
 
@@ -23,13 +23,13 @@ struct Role {
     class: String,
     cores: Option<String>,
     threads: i64,
-    running: i64,
-    ready: i64,
-    blocked: i64,
+    running: Ns,
+    ready: Ns,
+    blocked: Ns,
     bursts: i64,
     awaited: Option<i64>,
-    longest: i64,
-    crowded: i64,
+    longest: Ns,
+    crowded: Ns,
     low: bool,
 }
 
@@ -102,8 +102,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let numbers: [(&str, u8, Cell); 6] = [
         ("running ms", 0, |role| ms(role.running)),
         ("% demand", 0, |role| {
-            let demand = role.running.saturating_add(role.ready);
-            share(demand, demand.saturating_add(role.blocked))
+            let demand = role.running + role.ready;
+            share(demand, demand + role.blocked)
         }),
         ("mean burst ms", 1, |role| ms(role.running / role.bursts.max(1))),
         ("longest ms", 2, |role| ms(role.longest)),

@@ -5,7 +5,7 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::words::{grouped, ms};
 use engine::EngineError;
 use model::tables::{self, ran_instead, ready_wait};
-use model::{Column as Col, ThreadKey};
+use model::{Column as Col, Ns, ThreadKey, Tid};
 use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
@@ -28,22 +28,22 @@ const FREE: [(Tone, ReadyTime, &str, &str, u8); 8] = [
     (Tone::Unknown, ready_wait::FREE_UNKNOWN_NS, "unknown", "unknown ms", 5),
 ];
 
-type ReadyTime = Col<ready_wait::Table, Option<i64>>;
+type ReadyTime = Col<ready_wait::Table, Option<Ns>>;
 
 struct Waited {
     key: ThreadKey,
-    tid: i64,
-    ready: i64,
+    tid: Tid,
+    ready: Ns,
     times: i64,
-    longest: i64,
-    free: [Option<i64>; 8],
+    longest: Ns,
+    free: [Option<Ns>; 8],
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(ctx.top);
     ctx.each_row(ready_wait::Table, |row| {
         let (key, tid, ready) = row.all((ready_wait::THREAD, ready_wait::TID, ready_wait::READY_NS.or_zero()));
-        let [times, longest] = row.all([ready_wait::READY_COUNT.or_zero(), ready_wait::MAX_READY_NS.or_zero()]);
+        let (times, longest) = row.all((ready_wait::READY_COUNT.or_zero(), ready_wait::MAX_READY_NS.or_zero()));
         top.push(ready, Waited { key, tid, ready, times, longest, free: FREE.map(|(_, col, ..)| row.get(col)) });
     })?;
     let count = top.count;
@@ -56,8 +56,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     page.paragraph(
         "Ready time by what was free meanwhile (own idle: the CPU on which the thread was queued), and which thread ran on that CPU instead.",
     );
-    let longest = rows.iter().map(|r| r.ready).max().unwrap_or(0);
-    let shown: Vec<usize> = (0..FREE.len()).filter(|at| rows.iter().any(|r| r.free[*at] > Some(0))).collect();
+    let longest = rows.iter().map(|r| r.ready).max().unwrap_or(Ns::ZERO);
+    let shown: Vec<usize> = (0..FREE.len()).filter(|at| rows.iter().any(|r| r.free[*at] > Some(Ns::ZERO))).collect();
     page.picture(Bars {
         title: "Ready time by free CPUs".to_owned(),
         legend: shown.iter().map(|at| (FREE[*at].0, FREE[*at].2.to_owned())).collect(),
@@ -95,17 +95,17 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn bar(waited: &Waited, shown: &[usize], longest: i64, ctx: &SectionContext<'_>) -> Bar {
-    Bar {
-        label: format!("{} {}", ctx.name(Some(waited.key)), waited.tid),
-        value: format!("ready {} ms", ms(waited.ready)),
-        parts: shown.iter().map(|at| waited.free[*at].unwrap_or(0)).collect(),
-        whole: longest,
-    }
+fn bar(waited: &Waited, shown: &[usize], longest: Ns, ctx: &SectionContext<'_>) -> Bar {
+    Bar::new(
+        format!("{} {}", ctx.name(Some(waited.key)), waited.tid),
+        format!("ready {} ms", ms(waited.ready)),
+        shown.iter().map(|at| waited.free[*at].unwrap_or(Ns::ZERO)),
+        longest,
+    )
 }
 
 /// Threads that ran where another one waited, and for how long.
-type RanInstead = BTreeMap<Option<ThreadKey>, i64>;
+type RanInstead = BTreeMap<Option<ThreadKey>, Ns>;
 
 fn ran_instead(ctx: &SectionContext<'_>, rows: &[Waited]) -> Result<BTreeMap<ThreadKey, RanInstead>, EngineError> {
     let mut by_thread: BTreeMap<ThreadKey, RanInstead> = rows.iter().map(|r| (r.key, RanInstead::new())).collect();

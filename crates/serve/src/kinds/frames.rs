@@ -7,7 +7,7 @@ use crate::feed::Feed;
 use engine::Session;
 use levels::Values;
 use model::tables::frames;
-use model::{Row, Value};
+use model::{Ns, Row, Value};
 use std::collections::BTreeMap;
 
 struct Frames<'a> {
@@ -33,7 +33,7 @@ pub(crate) fn new<'a>(session: &Session, to: Target<'a>, name: &'static str) -> 
 impl Kind for Frames<'_> {
     fn frame(&mut self, row: &[Value]) {
         let row = Row::<frames::Table>::new(row);
-        let (start, Some(took)) = (row.get(frames::START_NS), row.get(frames::FRAME_NS)) else { return };
+        let (Ns(start), Some(Ns(took))) = (row.get(frames::START_NS), row.get(frames::FRAME_NS)) else { return };
         let [application, chain] = row.all([frames::APPLICATION, frames::SWAP_CHAIN]).map(Option::unwrap_or_default);
         let of = (application.to_owned(), row.get(frames::PID), chain.to_owned());
         let next = self.lanes.len();

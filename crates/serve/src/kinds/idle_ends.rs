@@ -96,7 +96,7 @@ impl Kind for IdleEnds<'_> {
         let place = |word: &str| CAUSES.iter().position(|(of, _)| *of == word);
         let cause = place(by).or_else(|| place(UNKNOWN)).unwrap_or_default();
         let target_ns = self.target(cpu, row.get(idle_stays::STATE));
-        let too_short = row.get(idle_stays::STAY_NS).zip(target_ns).map(|(stay, target)| stay < target);
+        let too_short = row.get(idle_stays::STAY_NS).zip(target_ns).map(|(stay, target)| stay.0 < target);
         let length = End { target_ns, too_short, ..End::default() };
         let next = self.ends.len();
         let end = match next < MAX_ENDS {
@@ -112,7 +112,7 @@ impl Kind for IdleEnds<'_> {
         let what = *self.ends.entry((cause, end)).or_insert(next as u32);
         let [start, end] = [row.get(idle_stays::START_NS), row.get(idle_stays::END_NS)];
         self.lanes.entry(cpu).or_insert_with(|| Lane::new(cpu, format!("CPU {cpu}")));
-        self.stays.push(Stay { start, end, cpu, what });
+        self.stays.push(Stay { start: start.0, end: end.0, cpu, what });
     }
 
     fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {

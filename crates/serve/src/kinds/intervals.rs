@@ -6,7 +6,7 @@ use crate::build_levels::Target;
 use crate::feed::Feed;
 use engine::{Interval, IntervalKind, Session};
 use levels::States;
-use model::ThreadKey;
+use model::{ThreadKey, Tid};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of tracks of a thread or name.
@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 16;
 const WAITING: usize = 1 << 18;
 
 /// The thread, the process and the name of an interval.
-type Owner = (i64, i64, Box<str>);
+type Owner = (Tid, i64, Box<str>);
 
 /// An interval that waits for its turn.
 struct Held {
@@ -71,7 +71,7 @@ pub(crate) fn regions<'a>(_: &Session, to: Target<'a>, name: &'static str) -> Re
 /// Returns the label of a thread's or name's track.
 fn label((tid, pid, name): &Owner, depth: usize) -> String {
     let of = match (tid, pid) {
-        (1.., _) => format!("{name} (thread {tid})"),
+        (Tid(1..), _) => format!("{name} (thread {tid})"),
         (_, 1..) => format!("{name} (process {pid})"),
         _ => name.to_string(),
     };
@@ -93,7 +93,7 @@ impl Intervals<'_> {
                 None if next >= MAX_LANES => return None,
                 None => {
                     let range = match owner.0 {
-                        1.. => format!("{}:{}", of.word(), owner.0),
+                        Tid(1..) => format!("{}:{}", of.word(), owner.0),
                         _ => format!("{}:{}", of.word(), owner.2),
                     };
                     let lane =
@@ -142,7 +142,7 @@ impl Kind for Intervals<'_> {
             self.left_out += 1;
             return;
         }
-        let owner = (interval.tid.unwrap_or(0), interval.pid.unwrap_or(0), name.into());
+        let owner = (interval.tid.unwrap_or_default(), interval.pid.unwrap_or(0), name.into());
         let split = split.clamp(start, done);
         let number = i64::try_from(interval.number).unwrap_or(-1);
         self.count += 1;

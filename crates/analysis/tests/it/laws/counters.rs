@@ -1,7 +1,7 @@
 //! `thread_counters`, `cpu_counters` and `thread_ipc`: every count of the span is in each once, and none is split.
 
 use crate::support::Analysed;
-use model::{Change, Counted, CpuId, Ns, Subject, Tid, tables};
+use model::{Change, Counted, CpuId, Subject, Tid, tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tables::{cpu_counters, thread_counters, thread_ipc};
@@ -15,7 +15,7 @@ fn add(to: &mut Sums, count: i64, enabled: i64, counted: i64) {
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let (mut of_threads, mut of_cpus) =
-        (BTreeMap::<(i64, String), Sums>::new(), BTreeMap::<(i64, String), Sums>::new());
+        (BTreeMap::<(Tid, String), Sums>::new(), BTreeMap::<(i64, String), Sums>::new());
     for event in &a.events {
         let Change::Counted(CpuId(cpu), Counted { event: name, length, count, running }) = event.what else { continue };
         if event.at - length < a.span.start || !a.has(event.at) {
@@ -26,15 +26,15 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         if let Subject::Thread(tid) = event.who
             && tid != Tid::IDLE
         {
-            add(of_threads.entry((tid.0.into(), name)).or_default(), count, length.0, running.0);
+            add(of_threads.entry((tid, name)).or_default(), count, length.0, running.0);
         }
     }
     // By event and core type: what threads counted, and what CPUs counted while threads ran.
     let mut booked = BTreeMap::<(String, String), [i64; 2]>::new();
-    let (mut threads, mut cpus) = (BTreeMap::<(i64, String), Sums>::new(), BTreeMap::<(i64, String), Sums>::new());
+    let (mut threads, mut cpus) = (BTreeMap::<(Tid, String), Sums>::new(), BTreeMap::<(i64, String), Sums>::new());
     for row in a.tables[tables::THREAD_COUNTERS.name].rows_of(thread_counters::Table) {
         let state = row.get(thread_counters::STATE);
-        let times = (row.get(thread_counters::ENABLED_NS), row.get(thread_counters::COUNTED_NS));
+        let times = (row.get(thread_counters::ENABLED_NS).0, row.get(thread_counters::COUNTED_NS).0);
         let count = row.get(thread_counters::COUNT);
         prop_assert_eq!(count.is_some(), matches!(state, "counted" | "multiplexed"), "{}", state);
         let (low, high) = (row.get(thread_counters::LOW), row.get(thread_counters::HIGH));
@@ -57,20 +57,20 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert_eq!(parts.iter().sum::<i64>(), count.unwrap_or(0));
         if row.get(cpu_counters::STATE) != "no_event" {
             let key = (row.get(cpu_counters::CPU), row.get(cpu_counters::COUNTER).to_owned());
-            let times = (row.get(cpu_counters::ENABLED_NS), row.get(cpu_counters::COUNTED_NS));
+            let times = (row.get(cpu_counters::ENABLED_NS).0, row.get(cpu_counters::COUNTED_NS).0);
             add(cpus.entry(key).or_default(), count.unwrap_or(0), times.0, times.1);
         }
     }
     prop_assert!(booked.values().all(|[threads, cpus]| threads == cpus), "{:?}", booked);
     prop_assert_eq!(&threads, &of_threads);
     prop_assert_eq!(&cpus, &of_cpus);
-    let mut by_state = BTreeMap::<(i64, String), [Sums; 2]>::new();
+    let mut by_state = BTreeMap::<(Tid, String), [Sums; 2]>::new();
     for row in a.tables[tables::THREAD_IPC.name].rows_of(thread_ipc::Table) {
         let all = row.get(thread_ipc::SIBLING) == "all";
         let sums = by_state.entry((row.get(thread_ipc::TID), row.get(thread_ipc::CORE_TYPE).to_owned())).or_default();
         let enabled = row.get(thread_ipc::ENABLED_NS);
-        add(&mut sums[usize::from(all)], row.get(thread_ipc::CYCLES), enabled, row.get(thread_ipc::INSTRUCTIONS));
-        prop_assert!(Ns(enabled) >= Ns(row.get(thread_ipc::COUNTED_NS)));
+        add(&mut sums[usize::from(all)], row.get(thread_ipc::CYCLES), enabled.0, row.get(thread_ipc::INSTRUCTIONS));
+        prop_assert!(enabled >= row.get(thread_ipc::COUNTED_NS));
     }
     let has_parts = by_state.values().any(|[parts, _]| *parts != Sums::default());
     prop_assert!(!has_parts || by_state.values().all(|[parts, all]| parts == all), "{:?}", by_state);

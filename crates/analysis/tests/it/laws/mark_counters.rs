@@ -1,7 +1,7 @@
 //! `mark_counters`: every marked stretch is in one row or left out, and disjoint stretches never count more than their thread did.
 
 use crate::support::Analysed;
-use model::{ThreadKey, tables};
+use model::{Ns, ThreadKey, tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tables::{mark_counters, mark_stretches, thread_counters};
@@ -10,8 +10,8 @@ use tables::{mark_counters, mark_stretches, thread_counters};
 type Mark = (ThreadKey, Option<i64>, Option<String>);
 
 /// How many of these stretches overlap, at most.
-fn depth(stretches: &[(i64, i64)]) -> i64 {
-    let mut edges: Vec<(i64, i64)> = stretches.iter().flat_map(|(from, to)| [(*from, 1), (*to, -1)]).collect();
+fn depth(stretches: &[(Ns, Ns)]) -> i64 {
+    let mut edges: Vec<(Ns, i64)> = stretches.iter().flat_map(|(from, to)| [(*from, 1), (*to, -1)]).collect();
     edges.sort_unstable();
     edges
         .iter()
@@ -25,13 +25,13 @@ fn depth(stretches: &[(i64, i64)]) -> i64 {
 }
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
-    let mut stretches = BTreeMap::<Mark, Vec<(i64, i64)>>::new();
+    let mut stretches = BTreeMap::<Mark, Vec<(Ns, Ns)>>::new();
     for row in a.tables[tables::MARK_STRETCHES.name].rows_of(mark_stretches::Table) {
         let Some(thread) = row.get(mark_stretches::THREAD) else { continue };
         let mark = (thread, row.get(mark_stretches::PID), row.get(mark_stretches::NAME).map(str::to_owned));
         stretches.entry(mark).or_default().push((row.get(mark_stretches::START_NS), row.get(mark_stretches::END_NS)));
     }
-    let mut totals = BTreeMap::<(ThreadKey, String, String), (i64, i64, i64)>::new();
+    let mut totals = BTreeMap::<(ThreadKey, String, String), (i64, Ns, Ns)>::new();
     for row in a.tables[tables::THREAD_COUNTERS.name].rows_of(thread_counters::Table) {
         let Some(thread) = row.get(thread_counters::THREAD) else { continue };
         let counter = row.get(thread_counters::COUNTER).to_owned();
@@ -55,7 +55,9 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let depth = depth(&stretches[&mark]);
         let total = totals.get(&(thread, counter.to_owned(), core_type.to_owned())).copied().unwrap_or_default();
         let (enabled, counted) = (row.get(mark_counters::ENABLED_NS), row.get(mark_counters::COUNTED_NS));
-        prop_assert!(0 <= counted && counted <= enabled && enabled <= depth * total.1 && counted <= depth * total.2);
+        prop_assert!(
+            Ns::ZERO <= counted && counted <= enabled && enabled <= total.1 * depth && counted <= total.2 * depth
+        );
         let range = [mark_counters::LOW, mark_counters::ESTIMATE, mark_counters::HIGH].map(|of| row.get(of));
         if let [Some(low), Some(estimate), Some(high)] = range {
             prop_assert!(low <= estimate && estimate <= high, "{} {} {}", low, estimate, high);

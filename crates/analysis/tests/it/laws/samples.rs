@@ -1,13 +1,13 @@
 //! `samples` and `folded_stacks`: both count every sample of the span once, and the same functions.
 
 use crate::support::Analysed;
-use model::{Change, Row, ThreadKey, tables};
+use model::{Change, Row, ThreadKey, Tid, tables};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tables::{folded_stacks, samples};
 
 /// Thread, TID, core type and sibling.
-type Key = (Option<ThreadKey>, i64, String, String);
+type Key = (Option<ThreadKey>, Tid, String, String);
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let sampled = a.events.iter().filter(|e| matches!(e.what, Change::Sampled(..)) && a.has(e.at)).count() as i64;

@@ -40,7 +40,7 @@ impl Averages {
             let each = &mut |rows: &[Vec<model::Value>]| {
                 for cells in rows {
                     let row = Row::<power_over_time::Table>::new(cells);
-                    ends.insert(row.get(power_over_time::DOMAIN).to_owned(), Ns(row.get(power_over_time::END_NS)));
+                    ends.insert(row.get(power_over_time::DOMAIN).to_owned(), row.get(power_over_time::END_NS));
                 }
                 Ok(())
             };
