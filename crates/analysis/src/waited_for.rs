@@ -15,13 +15,13 @@ use crate::by_thread::ByThread;
 use crate::recent::Recent;
 use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{
-    Change, FutexWait, NameId, Ns, Pid, Rows, Span, StackId, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent,
-    WaitKind,
+    Change, FutexWait, NameId, Ns, Pid, Rows, SetTo, Span, StackId, ThreadKey, ThreadState, ThreadStretch, Tid,
+    TimelineEvent, WaitKind,
 };
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// A word: the process, if known, and the address in it.
+/// A word: the process, if known, and the address in it; of a word that processes share, those of one of them.
 pub(crate) type Word = (Pid, u64);
 
 /// A wait that is over, or that lasts beyond the end.
@@ -38,6 +38,8 @@ pub(crate) struct Wait {
     pub(crate) word: Option<(Word, WaitKind)>,
     /// The thread that held the lock when the wait began: its memory named it, and it was the first to wake the word.
     pub(crate) holder: Option<ThreadKey>,
+    /// The TID of that thread.
+    pub(crate) holder_tid: Tid,
     /// How long that thread held it, from the begin of the wait.
     pub(crate) held: Ns,
     /// What the holder did meanwhile, in the order of [`Recent::during`].
@@ -80,8 +82,8 @@ struct Open {
 struct Ended {
     at: Ns,
     waker: ThreadKey,
-    /// Whether the waker does not wake the word.
-    otherwise: bool,
+    /// The address of the word that the waker wakes, in its own process; `None`: it does something else.
+    address: Option<u64>,
 }
 
 impl Open {
@@ -102,6 +104,8 @@ struct WaitedFor {
     threads: ByThread<Thread>,
     /// The threads that wait for each word.
     waiters: FxHashMap<Word, Vec<ThreadKey>>,
+    /// Words that processes share, by another process's address of them.
+    same: FxHashMap<Word, Word>,
     /// The threads whose waits ended at this instant, in order.
     ended: Vec<ThreadKey>,
     over: VecDeque<Wait>,
@@ -110,17 +114,26 @@ struct WaitedFor {
 /// The system call that goes on with one that a signal interrupted.
 const RESTARTED: &str = "restart_syscall";
 
+/// The system call that waits for words and wakes them.
+const FUTEX: &str = "futex";
+
 /// Calls in which the kernel wakes the word of a thread that ends.
 const EXITS: [&str; 2] = ["exit", "exit_group"];
 
 impl WaitedFor {
     fn new() -> Self {
-        Self { threads: ByThread::new(), waiters: FxHashMap::default(), ended: Vec::new(), over: VecDeque::new() }
+        Self {
+            threads: ByThread::new(),
+            waiters: FxHashMap::default(),
+            same: FxHashMap::default(),
+            ended: Vec::new(),
+            over: VecDeque::new(),
+        }
     }
 
     /// Takes the begin of a thread's stretch.
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
-        self.settle(world.now);
+        self.settle(world.now, world);
         let thread = self.threads.of(stretch.thread);
         thread.tid = stretch.tid;
         thread.recent.push(stretch);
@@ -129,9 +142,10 @@ impl WaitedFor {
                 ThreadState::Ready => stretch.waker_thread,
                 _ => ThreadKey::UNKNOWN,
             };
-            let ended = Ended { at: stretch.span.start, waker, otherwise: false };
+            let address = open.futex.map(|(_, wait)| wait.address);
+            let ended = Ended { at: stretch.span.start, waker, address };
             if let Some((open, ended)) = thread.ended.replace((open, ended)) {
-                self.end(stretch.thread, open, Some(ended));
+                self.end(stretch.thread, open, Some(ended), world);
             }
             self.ended.push(stretch.thread);
         }
@@ -174,15 +188,26 @@ impl WaitedFor {
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, world: &World) {
         match event.what {
             Change::FutexWait(wait) => self.waits(thread, wait, world),
-            Change::WokenByCall(call) => self.woken_by_call(thread, call, world),
-            Change::Inner(tid) => self.threads.of(thread).inner = Some(tid),
+            Change::WokenByCall(call, argument) => self.woken_by_call(thread, call, argument, world),
             _ => {}
         }
     }
 
+    /// Takes a setting of a thread.
+    fn setting(&mut self, thread: ThreadKey, to: &SetTo) {
+        if let SetTo::Inner(tid) = to {
+            self.threads.of(thread).inner = Some(*tid);
+        }
+    }
+
+    /// Returns the word at an address of a thread's process.
+    fn word(&self, thread: ThreadKey, address: u64, world: &World) -> Word {
+        let word = (world.groups.process(thread).unwrap_or(Pid::UNKNOWN), address);
+        self.same.get(&word).copied().unwrap_or(word)
+    }
+
     fn waits(&mut self, thread: ThreadKey, wait: FutexWait, world: &World) {
-        let process = world.groups.process(thread).unwrap_or(Pid::UNKNOWN);
-        let word = (process, wait.address);
+        let word = self.word(thread, wait.address, world);
         let of = self.threads.of(thread);
         if let Some(open) = of.open.as_mut().filter(|open| open.span.start == world.now && open.futex.is_none()) {
             open.futex = Some((word, wait));
@@ -191,18 +216,32 @@ impl WaitedFor {
         }
     }
 
-    fn woken_by_call(&mut self, thread: ThreadKey, call: NameId, world: &World) {
-        let exits = world.name(call).is_some_and(|call| EXITS.contains(&call));
-        if let Some((_, ended)) = &mut self.threads.of(thread).ended
+    fn woken_by_call(&mut self, thread: ThreadKey, call: NameId, argument: u64, world: &World) {
+        let call = world.name(call).unwrap_or_default();
+        if let Some((open, ended)) = &mut self.threads.of(thread).ended
             && ended.at == world.now
-            && !exits
         {
-            ended.otherwise = true;
+            // A word that processes share may have another address in each.
+            let elsewhere = call == FUTEX && open.futex.is_some_and(|(_, wait)| !wait.is_private());
+            ended.address = if elsewhere { Some(argument) } else { ended.address.filter(|_| EXITS.contains(&call)) };
         }
     }
 
+    /// Joins the words of two processes that are the same: a thread of one of them wakes what waits for the other.
+    fn join(&mut self, word: Word, other: Word) {
+        let moved = self.waiters.remove(&other).unwrap_or_default();
+        for waiter in &moved {
+            if let Some((of, _)) = self.threads.of(*waiter).open.as_mut().and_then(|open| open.futex.as_mut()) {
+                *of = word;
+            }
+        }
+        self.waiters.entry(word).or_default().extend(moved);
+        self.same.values_mut().filter(|of| **of == other).for_each(|of| *of = word);
+        self.same.insert(other, word);
+    }
+
     /// Ends the waits that ended before this instant.
-    fn settle(&mut self, now: Ns) {
+    fn settle(&mut self, now: Ns, world: &World) {
         while let Some(thread) = self.ended.first().copied() {
             let Some((open, ended)) = self.threads.of(thread).ended else {
                 self.ended.remove(0);
@@ -213,13 +252,22 @@ impl WaitedFor {
             }
             self.ended.remove(0);
             self.threads.of(thread).ended = None;
-            self.end(thread, open, Some(ended));
+            self.end(thread, open, Some(ended), world);
         }
     }
 
     /// Ends a wait; without `ended`, it lasts beyond the end.
-    fn end(&mut self, thread: ThreadKey, mut open: Open, ended: Option<Ended>) {
-        let wakes = ended.filter(|ended| ended.waker > ThreadKey::IDLE && !ended.otherwise);
+    fn end(&mut self, thread: ThreadKey, mut open: Open, ended: Option<Ended>, world: &World) {
+        let wakes = ended.filter(|ended| ended.waker > ThreadKey::IDLE && ended.address.is_some());
+        if let Some((word, wait)) = open.futex
+            && let Some((waker, address)) = wakes.and_then(|ended| Some((ended.waker, ended.address?)))
+            && !wait.is_private()
+        {
+            let other = self.word(waker, address, world);
+            if other != word {
+                self.join(word, other);
+            }
+        }
         if let Some((word, _)) = open.futex
             && let Some(waiters) = self.waiters.get_mut(&word)
         {
@@ -257,6 +305,7 @@ impl WaitedFor {
             stack: open.stack,
             word: kind,
             holder: held.map(|(by, _)| by),
+            holder_tid: holder.map_or(Tid::UNKNOWN, |holder| holder.tid),
             held: time.len(),
             holder_times: holder.map_or([Ns::ZERO; 4], |holder| holder.recent.during(time)),
             holder_reason: holder.and_then(|holder| holder.recent.waited_for(time)),
@@ -266,11 +315,11 @@ impl WaitedFor {
     }
 
     /// Ends the waits that last beyond the end.
-    fn finish(&mut self) {
-        self.settle(Ns::MAX);
+    fn finish(&mut self, world: &World) {
+        self.settle(Ns::MAX, world);
         let open: Vec<_> = self.threads.iter().filter_map(|(key, of)| Some((key, of.open.take()?))).collect();
         for (thread, open) in open {
-            self.end(thread, open, None);
+            self.end(thread, open, None, world);
         }
     }
 }
@@ -337,12 +386,16 @@ impl<T: OfWaits> Analysis for EachWait<T> {
         self.waits.blocked_at(thread, stack, world);
     }
 
+    fn setting(&mut self, thread: ThreadKey, to: &SetTo, _: &World) {
+        self.waits.setting(thread, to);
+    }
+
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {
         self.table.drain(world, out);
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        self.waits.finish();
+        self.waits.finish(world);
         self.take();
         self.table.finish(world, out);
     }

@@ -90,11 +90,9 @@ pub enum Change {
     BlockedAt(StackId),
     /// The thread left its CPU to wait in a futex call.
     FutexWait(FutexWait),
-    /// The thread, which waited in a futex call, is woken by a thread that does not wake that futex, in this call ([`NameId::NONE`]: in
-    /// none).
-    WokenByCall(NameId),
-    /// The thread has this TID in its own PID namespace.
-    Inner(Tid),
+    /// The thread, which waited in a futex call, is woken by a thread that does not wake the futex at that address, but is in this call
+    /// ([`NameId::NONE`]: in none), whose first argument this is.
+    WokenByCall(NameId, u64),
     /// The thread ran on this CPU, or, if the CPU was not recorded, on a core of this type; it had this name, and was at the innermost frame
     /// of this callchain.
     Sampled(CpuId, CoreType, NameId, StackId),
@@ -196,6 +194,8 @@ pub enum SetTo {
         /// The length of a period in ns.
         period: u32,
     },
+    /// The thread's TID in its own PID namespace, which is not the recorder's.
+    Inner(Tid),
     /// The CPU where the thread would best run, if any.
     IdealCpu(Option<CpuId>),
 }
@@ -244,10 +244,10 @@ impl TimelineEvent {
                 (thread(switch.prev)?, Change::BlockedAt(switch.stack))
             }
             EventKind::FutexWait(wait) if event.at >= Ns::ZERO => (thread(wait.tid)?, Change::FutexWait(wait)),
-            EventKind::WokenByCall { tid, call, .. } if event.at >= Ns::ZERO => {
-                (thread(tid)?, Change::WokenByCall(call))
+            EventKind::WokenByCall { tid, call, argument } if event.at >= Ns::ZERO => {
+                (thread(tid)?, Change::WokenByCall(call, argument))
             }
-            EventKind::Inner { tid, inner_tid, .. } => (thread(tid)?, Change::Inner(inner_tid)),
+            EventKind::Inner { tid, inner_tid, .. } => (thread(tid)?, Change::Setting(SetTo::Inner(inner_tid))),
             EventKind::Migrate { tid, to, .. } => (thread(tid)?, Change::Queue(to)),
             EventKind::Mark(mark) if event.at >= Ns::ZERO => (Thread(mark.tid), Change::Mark(mark)),
             EventKind::Idle { state } => {

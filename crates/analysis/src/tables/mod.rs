@@ -18,6 +18,7 @@ pub(crate) mod idle_residency;
 pub(crate) mod idle_stays;
 pub(crate) mod idle_wakeups;
 pub(crate) mod interrupts;
+pub(crate) mod lock_holders;
 pub(crate) mod lock_waits;
 pub(crate) mod locks;
 pub(crate) mod lost_idleness;
@@ -127,6 +128,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<switch_causes::SwitchCauses>(&tables::SWITCH_CAUSES),
     entry::<waits::Waits>(&tables::WAITS),
     entry::<locks::Locks>(&tables::LOCKS),
+    entry::<lock_holders::LockHolders>(&tables::LOCK_HOLDERS),
     entry::<lock_waits::LockWaits>(&tables::LOCK_WAITS),
     entry::<wait_objects::WaitObjects>(&tables::WAIT_OBJECTS),
     entry::<pools::Pools>(&tables::POOLS),

@@ -40,7 +40,7 @@ impl Settings {
                 self.uclamp_max = uclamp_max.or(self.uclamp_max);
             }
             SetTo::Cgroup { id, .. } => self.cgroup = Some(id),
-            SetTo::Limits { .. } | SetTo::IdealCpu(_) => {}
+            SetTo::Limits { .. } | SetTo::IdealCpu(_) | SetTo::Inner(_) => {}
         }
     }
 

@@ -19,19 +19,20 @@ const volatile u32 futex_call SEC(".rodata.objects") = 0;
 #define FUTEX_WAKE_OP 5
 #define FUTEX_CMP_REQUEUE_PI 12
 
-/* A stack of 8 MB is usual, and the thread block with the variables of the thread lies right below its base, or at its end. */
-#define STACK_BYTES (8ull << 20)
-#define THREAD_BLOCK_BYTES (1ull << 20)
+/* The variables of a thread lie right below its thread block. The block is above the stack, in the same memory; that of a program's first
+ * thread lies elsewhere. */
+#define STACK_MAX (1ull << 30)
+#define STACK_USUAL (8ull << 20)
+#define THREAD_VARIABLES (64ull << 10)
 
-/* Whether an address lies in the thread's own stack or thread block. */
+/* Whether an address lies in the thread's own stack or among its variables. */
 INLINE bool is_own(struct task_struct *p, struct pt_regs *registers, u64 address)
 {
-	if (address - registers->sp < STACK_BYTES)
-		return 1;
-	if (!FIELD_EXISTS(p->thread.fsbase))
-		return 0;
-	u64 base = p->thread.fsbase;
-	return base - address < THREAD_BLOCK_BYTES || address - base < 4096;
+	u64 stack = registers->sp;
+	u64 block = FIELD_EXISTS(p->thread.fsbase) ? p->thread.fsbase : 0;
+	if (block - stack < STACK_MAX)
+		return address - stack < block - stack;
+	return address - stack < STACK_USUAL || block - address < THREAD_VARIABLES;
 }
 
 /* Adds it after the `bytes` of the switch of `prev`, which is current and waits. Returns the new number of bytes. */

@@ -7,7 +7,7 @@
  *                both may have WITH_STACKS; then s32 kernel callchain   s32 user callchain   u32 process of prev follow;
  *                or WITH_CALL; then u32 system call follows
  *                With WITH_FUTEX, what a futex call waits for comes last:  u16 operation   u16 bits: 1 the words could be read, 2 the word
- *                is in the thread's own stack or thread block
+ *                is in the thread's own stack or among its variables
  *                u32 expected value   u64 address   u32 the words at address + 0, 8, 12 and 16
  *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
  *   MIGRATE      b from   u32 tid   u32 to

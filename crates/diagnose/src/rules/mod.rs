@@ -15,6 +15,7 @@ mod ideal_cpu_outside_affinity;
 mod interrupt_on_critical_cpu;
 mod io_wait_serialised;
 mod lock_convoy;
+mod lock_held_long;
 mod low_priority_ran_while_high_was_ready;
 mod migration_between_core_types;
 mod nice_without_effect;
@@ -186,6 +187,7 @@ pub const RULES: &[&Rule] = &[
     &high_priority_woke_to_efficient_core_behind_low::RULE,
     &migration_between_core_types::RULE,
     &interrupt_on_critical_cpu::RULE,
+    &lock_held_long::RULE,
     &lock_convoy::RULE,
     &busy_wait_at_barrier::RULE,
     &static_partition_barrier_tail::RULE,

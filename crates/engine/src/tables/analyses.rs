@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The analyses that need callchains: of switch-outs or of samples.
-const OF_CHAINS: [&TableDef; 8] = [
+const OF_CHAINS: [&TableDef; 9] = [
     &tables::SWITCH_CAUSES,
     &tables::WAITS,
+    &tables::LOCK_HOLDERS,
     &tables::LOCK_WAITS,
     &tables::WAIT_OBJECTS,
     &tables::SAMPLES,
@@ -26,13 +27,14 @@ const OF_CHAINS: [&TableDef; 8] = [
 ];
 
 /// The analyses that need the pools and processes of threads.
-const OF_GROUPS: [&TableDef; 8] = [
+const OF_GROUPS: [&TableDef; 9] = [
     &tables::POOLS,
     &tables::PARALLEL_REGIONS,
     &tables::REQUESTS,
     &tables::TASK_CLASSES,
     &tables::IDLE_ENDS,
     &tables::LOCKS,
+    &tables::LOCK_HOLDERS,
     &tables::LOCK_WAITS,
     &tables::WAIT_OBJECTS,
 ];

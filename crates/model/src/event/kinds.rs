@@ -559,7 +559,7 @@ event_kinds! {
         operation: Short = int("operation", "", "The operation, with its flags."),
         expected: SmallKey = int("expected", "", "The value that the word has to have."),
         read: Read = word_column("read", "Whether the memory could be read: yes or no. If not, the words are 0."),
-        own: Own = word_column("own", "Whether the word lies in the thread's own stack or thread block: yes or no."),
+        own: Own = word_column("own", "Whether the word lies in the thread's own stack or among its variables: yes or no."),
         word: SmallKey = int("word", "", "The word at the address."),
         at_8: SmallKey = int("word_at_8", "", "The word 8 bytes after it."),
         writer: SmallKey = int("word_of_writer", "", "The word 16 bytes after an address that is divisible by 8, otherwise 12 bytes: where a rwlock of glibc has its writer."),

@@ -30,7 +30,7 @@ pub struct FutexWait {
     pub expected: u32,
     /// Whether the memory could be read. If not, the words are 0.
     pub read: bool,
-    /// Whether the word lies in the thread's own stack or thread block, where other threads seldom wait.
+    /// Whether the word lies in the thread's own stack or among its variables, where other threads seldom wait.
     pub own: bool,
     /// The words at the address, 8 bytes after it, and where a rwlock of glibc has its writer: 16 bytes after an address that is divisible
     /// by 8, otherwise 12 bytes. (Such a lock is aligned to 8 bytes; the word of the phase is at 8, that of the writers at 12, the writer
@@ -100,6 +100,12 @@ impl FutexWait {
         self.operation & !(PRIVATE | CLOCK_REALTIME)
     }
 
+    /// Whether only threads of this process use the word.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.operation & PRIVATE != 0
+    }
+
     /// What the word is, as far as the call and the memory show it.
     ///
     /// A `pthread_join` of glibc waits for the word in which the kernel clears the thread's TID when it ends, so the value is that TID, and
@@ -112,7 +118,7 @@ impl FutexWait {
             (LOCK_PI | LOCK_PI2, _) => WaitKind::PiMutex,
             (WAIT | WAIT_BITSET, _) if holds_owner => WaitKind::Mutex,
             (WAIT_BITSET, expected)
-                if with_clock && self.operation & PRIVATE == 0 && expected > 3 && thread(expected).is_some() =>
+                if with_clock && !self.is_private() && expected > 3 && thread(expected).is_some() =>
             {
                 WaitKind::Thread
             }

@@ -70,6 +70,36 @@ table! {
 }
 
 table! {
+    /// For which locks each thread waited, by holder.
+    LOCK_HOLDERS: lock_holders {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "For which locks each thread waited, and which thread held them: the sums of the table `lock_waits`. The 10,000 rows with the longest \
+              waits.",
+        key: [THREAD, PID, LOCK, KIND, HOLDER],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            PID: Option<Process>,
+            LOCK: Address = "Address of the lock's futex word, in its process.",
+            KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), or `rwlock`.",
+            HOLDER: Option<Thread> = "Key of the thread that held the lock when the waits began; null if unknown.",
+            HOLDER_TID: Option<Tid> = "TID of that thread.",
+            WAITS: Count = "Number of waits.",
+            WAITED_NS: Ns = "Their time.",
+            HELD_NS: Option<Ns> = "How long of `waited_ns` that thread held the lock.",
+            MAX_HELD_NS: Option<Ns> = "The longest of these times in one wait.",
+            HOLDER_RUNNING_NS: Option<Ns> = "The part of `held_ns` in which the holder ran.",
+            HOLDER_READY_NS: Option<Ns> = "The part of `held_ns` in which the holder was ready.",
+            HOLDER_BLOCKED_NS: Option<Ns> = "The part of `held_ns` in which the holder was blocked itself.",
+            HOLDER_REASON: Option<Word> =
+                "What the holder waited for in most of these blocked times, as in the column `reason` of the table `waits`.",
+        }
+    }
+}
+
+table! {
     /// What each thread waited for.
     WAIT_OBJECTS: wait_objects {
         version: 1,

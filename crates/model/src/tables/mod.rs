@@ -321,6 +321,7 @@ pub const ALL: &[&TableDef] = &[
     &MARK_COUNTERS,
     &WAITS,
     &LOCKS,
+    &LOCK_HOLDERS,
     &LOCK_WAITS,
     &WAIT_OBJECTS,
     &POOLS,

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Known holders: programs that log who had which lock, beside the tables lock_waits and wait_objects.
+
+    holders.py FOLDER [KIND...]     records each kind of acceptance/holders/ for three seconds; COREWISE is the program
+
+Of each wait for a lock whose begin lies in a logged hold, the holder is known; the releaser is the thread with the last hold that ended
+before the wait did. Prints for each kind: waits, holders named, right and wrong; releasers known, right and wrong.
+"""
+
+import bisect
+import csv
+import io
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+
+HERE = Path(__file__).parent
+COREWISE = os.environ.get("COREWISE", "corewise")
+KINDS = ["mutex", "pi", "robust", "rwlock", "shared", "condition", "semaphore", "barrier", "join"]
+# The log's times lie within the holds: a wait may begin or end just outside.
+SLACK_NS = 20_000
+
+
+def table(run, name):
+    text = subprocess.run([COREWISE, "table", run, name, "--format", "csv"], check=True, capture_output=True, text=True)
+    return list(csv.DictReader(io.StringIO(text.stdout)))
+
+
+def column(row, name):
+    """Returns a cell by the name of its column without the unit."""
+    return next(value for key, value in row.items() if key.split(" ")[0] == name)
+
+
+def monotonic_offset(run):
+    """What to add to a time of the recording for CLOCK_MONOTONIC."""
+    clocks = parquet.read_table(Path(run) / "events/clock.parquet").to_pylist()
+    first = next(row for row in clocks if row["clock"] == "monotonic")
+    return first["reading"] - first["at_ns"]
+
+
+def inner_tids(run):
+    """The TID of each thread in its own namespace."""
+    rows = parquet.read_table(Path(run) / "events/thread.parquet").to_pylist()
+    return {row["tid"]: row["inner_tid"] for row in rows if row.get("inner_tid") is not None}
+
+
+class Holds:
+    """The holds of one lock."""
+
+    def __init__(self, rows):
+        self.rows = sorted(rows)
+        self.starts = [row[0] for row in self.rows]
+
+    def at(self, time):
+        """The TID of the hold in which a time lies, well inside."""
+        place = bisect.bisect_right(self.starts, time) - 1
+        if place < 0:
+            return None
+        start, end, tid = self.rows[place]
+        return tid if start <= time <= end else None
+
+    def ended_before(self, time):
+        """The TID of the last hold that ended before a time, if the next one begins clearly after it."""
+        place = bisect.bisect_right(self.starts, time) - 1
+        while place >= 0 and self.rows[place][1] > time:
+            place -= 1
+        return self.rows[place][2] if place >= 0 else None
+
+
+def judge(run, log, name):
+    holds = defaultdict(list)
+    for line in Path(log).read_text().splitlines():
+        lock, tid, start, end = map(int, line.split())
+        holds[lock].append((start, end, tid))
+    holds = {lock: Holds(rows) for lock, rows in holds.items()}
+    threads = {column(row, "thread"): row for row in table(run, "threads")}
+    tids = {key: int(column(row, "tid")) for key, row in threads.items()}
+    inner = inner_tids(run)
+    ours = {key for key, row in threads.items() if column(row, "name") == name}
+    offset = monotonic_offset(run)
+    number = lambda key: inner.get(tids[key], tids[key])
+    waits = [row for row in table(run, "lock_waits") if column(row, "thread") in ours]
+    # Which lock an address is: the one whose holds explain most of its waits.
+    votes = defaultdict(lambda: defaultdict(int))
+    for row in waits:
+        start = int(column(row, "start_ns")) + offset
+        for lock, of in holds.items():
+            tid = of.at(start)
+            votes[column(row, "lock")][lock] += tid is not None and tid != number(column(row, "thread"))
+    sums = defaultdict(int)
+    for row in waits:
+        if column(row, "whole") != "true":
+            continue
+        sums["waits"] += 1
+        lock = max(votes[column(row, "lock")].items(), key=lambda item: item[1], default=(None, 0))
+        of = holds.get(lock[0]) if lock[1] else None
+        start, end = (int(column(row, at)) + offset for at in ("start_ns", "end_ns"))
+        holder, releaser = column(row, "holder"), column(row, "released_by")
+        truth = of.at(start) if of else None
+        if truth is not None:
+            sums["known"] += 1
+            sums["named"] += holder != ""
+            if holder:
+                sums["right" if number(holder) == truth else "WRONG"] += 1
+        elif holder:
+            sums["named_unknown"] += 1
+        truth = of.ended_before(end) if of else None
+        if truth is not None and releaser not in ("", "0"):
+            sums["released"] += 1
+            sums["released_right"] += number(releaser) == truth
+    objects = [row for row in table(run, "wait_objects") if column(row, "thread") in ours]
+    kinds = defaultdict(int)
+    for row in objects:
+        kinds[column(row, "kind")] += int(column(row, "waits"))
+    blocked = sum(int(column(row, "blocked_ns")) for row in objects)
+    total = sum(int(column(threads[key], "blocked_ns")) for key in ours)
+    assert blocked == total, (blocked, total)
+    return dict(sums), dict(kinds)
+
+
+def record(run, program):
+    subprocess.run([COREWISE, "record", "-o", run, "--", *program], check=True, capture_output=True)
+
+
+def main():
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "locks"
+    subprocess.run(["cc", "-O1", "-pthread", HERE / "holders/locks.c", "-o", program], check=True)
+    for kind in sys.argv[2:] or [*KINDS, "namespaces"]:
+        run, log = folder / f"{kind}.cw", folder / f"{kind}.log"
+        words = [program, kind if kind != "namespaces" else "mutex", "3", log]
+        if kind == "namespaces":
+            words = ["unshare", "--pid", "--fork", *words]
+        record(run, words)
+        sums, kinds = judge(run, log, "locks")
+        print(f"{kind:12}", " ".join(f"{name} {count}" for name, count in sums.items()), "| objects:", kinds, flush=True)
+
+
+if __name__ == "__main__":
+    main()

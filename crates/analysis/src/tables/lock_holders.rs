@@ -1,0 +1,76 @@
+//! For which locks each thread waited, by the thread that held them.
+
+use super::lock_waits::process;
+use crate::waited_for::{EachWait, MAX_OBJECTS, OfWaits, Wait, Word, address};
+use crate::{ReasonId, World};
+use model::{Coded, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+pub(crate) type LockHolders = EachWait<Table>;
+
+#[derive(Default)]
+pub(crate) struct Table(FxHashMap<Key, Sums>);
+
+/// The thread that waited, the lock, and its holder.
+type Key = (ThreadKey, Word, WaitKind, Option<ThreadKey>);
+
+#[derive(Default)]
+struct Sums {
+    tid: Tid,
+    holder_tid: Tid,
+    waits: i64,
+    waited: Ns,
+    held: Ns,
+    longest: Ns,
+    /// In the order of [`Wait::holder_times`].
+    holder: [Ns; 4],
+    /// How long the holder was blocked in waits in which it waited for this longest.
+    reasons: BTreeMap<ReasonId, Ns>,
+}
+
+impl OfWaits for Table {
+    fn wait(&mut self, wait: &Wait) {
+        let Some((word, kind)) = wait.word.filter(|(_, kind)| kind.is_lock()) else { return };
+        let sums = self.0.entry((wait.thread, word, kind, wait.holder)).or_default();
+        (sums.tid, sums.holder_tid) = (wait.tid, wait.holder_tid);
+        sums.waits += 1;
+        sums.waited += wait.span.len();
+        sums.held += wait.held;
+        sums.longest = sums.longest.max(wait.held);
+        for (sum, time) in sums.holder.iter_mut().zip(wait.holder_times) {
+            *sum += time;
+        }
+        if let Some(reason) = wait.holder_reason {
+            *sums.reasons.entry(reason).or_default() += wait.holder_times[3];
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        let mut rows: Vec<_> = self.0.drain().collect();
+        rows.sort_by_key(|(key, sums)| (Reverse(sums.waited), *key));
+        for ((thread, word, kind, holder), sums) in rows.into_iter().take(MAX_OBJECTS) {
+            let [running, preempted, ready, blocked] = sums.holder;
+            let of_holder = |ns: Ns| Value::from(holder.map(|_| ns));
+            let most = sums.reasons.iter().max_by_key(|(reason, blocked)| (**blocked, Reverse(**reason)));
+            out.row(&[
+                thread.into(),
+                i64::from(sums.tid.0).into(),
+                process(word.0),
+                address(word.1).into(),
+                WaitKind::word(kind).into(),
+                holder.into(),
+                holder.map(|_| i64::from(sums.holder_tid.0)).into(),
+                sums.waits.into(),
+                sums.waited.into(),
+                of_holder(sums.held),
+                of_holder(sums.longest),
+                of_holder(running),
+                of_holder(preempted + ready),
+                of_holder(blocked),
+                most.and_then(|(reason, _)| world.reason(*reason)).into(),
+            ]);
+        }
+    }
+}
