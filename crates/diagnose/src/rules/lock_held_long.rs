@@ -5,7 +5,7 @@ use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
-use model::tables::{self, lock_holders};
+use model::tables::{self, lock_holders, wait_objects};
 use model::words::{ms, plural, time};
 use model::{Fix, Ns, ThreadKey, Tid};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
         fix: "Sleep, read and compute without the lock: prepare the result first, and take the lock only to publish it. Or split the lock.",
         example: "A, a frame loop, waits 22 ms for a mutex, because B, a loader, reads a file while it holds it.",
     },
-    tables: &[&tables::LOCK_HOLDERS],
+    tables: &[&tables::LOCK_HOLDERS, &tables::WAIT_OBJECTS],
     thresholds: &[&MIN_HELD_NS, &MIN_SHARE],
     explains: &[],
     worst: Fits::WaitedForThread,
@@ -115,8 +115,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         );
     })?;
     if !any {
+        // Without waits for locks, other objects show that they would have been recorded.
+        ctx.each_row(wait_objects::Table, |row| any |= row.get(wait_objects::OBJECT).is_some())?;
+    }
+    if !any {
         return Ok(RuleOutcome::MissingData(
-            "no wait for a lock was recorded: recordings by corewise on x86-64 have what threads wait for in futex calls".to_owned(),
+            "what threads wait for was not recorded: recordings by corewise on x86-64 have it".to_owned(),
         ));
     }
     let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));

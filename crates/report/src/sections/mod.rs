@@ -7,6 +7,7 @@ mod findings;
 mod idle;
 mod idle_ends;
 mod idle_states;
+mod locks;
 mod marks;
 mod migrations;
 mod parallel_regions;
@@ -81,6 +82,7 @@ pub const SECTIONS: &[Section] = &[
     findings::SECTION,
     slow_frames::SECTION,
     waiting::SECTION,
+    locks::SECTION,
     placement::SECTION,
     task_classes::SECTION,
     smt::SECTION,

@@ -1,19 +1,20 @@
 //! Why the slowest frames were slow.
 
 use super::Section;
+use super::locks::{Interval, write_within};
 use crate::causes::{CauseRow, Excess, PARTS};
 use crate::context::SectionContext;
 use crate::verdict::over_budget;
 use crate::words::{TIE, ms, plain, plural, short};
 use engine::EngineError;
-use model::Ns;
 use model::tables::{self, slow_frames};
+use model::{Ns, Span, ThreadKey};
 use page::{Bar, Bars, Column, Page, push};
 
 pub const SECTION: Section = Section {
     id: "slow_frames",
     about: "why the slowest frames took longer than typical ones, by cause along their critical paths",
-    tables: &[&tables::SLOW_FRAMES],
+    tables: &[&tables::SLOW_FRAMES, &tables::LOCK_HOLDERS],
     write,
 };
 
@@ -23,8 +24,15 @@ struct Frame {
     took: Ns,
     over: Ns,
     name: String,
-    thread: String,
+    thread: Option<ThreadKey>,
     excess: Excess,
+}
+
+impl Frame {
+    /// Its begin in seconds.
+    fn start_s(&self) -> String {
+        format!("{:.6}", self.start.as_f64() / 1e9)
+    }
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
@@ -34,8 +42,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         let (rank, start, took, over) =
             row.all((slow_frames::RANK, slow_frames::START_NS, slow_frames::FRAME_NS, slow_frames::OVER_NS));
         if frames.last().is_none_or(|frame| frame.rank != rank) {
-            let (name, thread) =
-                (short(row.get(slow_frames::NAME.or_empty()), 24), ctx.name(row.get(slow_frames::THREAD)));
+            let (name, thread) = (short(row.get(slow_frames::NAME.or_empty()), 24), row.get(slow_frames::THREAD));
             let frame = Frame { rank, start, took, over, name, thread, excess: Excess::default() };
             frames.push(frame);
         }
@@ -81,12 +88,16 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         Column::text("excess by cause, ms", 0),
     ];
     for frame in &frames {
-        let start = format!("{:.6}", frame.start.as_f64() / 1e9);
-        let words = [frame.name.clone(), frame.thread.clone(), frame.excess.words()];
-        push(&mut columns, [ms(frame.took), ms(frame.over), start].into_iter().chain(words));
+        let words = [frame.name.clone(), ctx.name(frame.thread), frame.excess.words()];
+        push(&mut columns, [ms(frame.took), ms(frame.over), frame.start_s()].into_iter().chain(words));
     }
     page.grid(columns, 0);
-    Ok(())
+    let interval = |frame: &Frame| Interval {
+        label: format!("{} s", frame.start_s()),
+        span: Span::new(frame.start, frame.start + frame.took),
+        thread: frame.thread,
+    };
+    write_within(page, ctx, &frames.iter().map(interval).collect::<Vec<_>>())
 }
 
 /// Which marks are the frames.
@@ -96,10 +107,5 @@ fn of_marks(ctx: &SectionContext<'_>) -> String {
 }
 
 fn bar(frame: &Frame, longest_frame: Ns) -> Bar {
-    Bar::new(
-        format!("{:.6} s", frame.start.as_f64() / 1e9),
-        format!("{} ms", ms(frame.took)),
-        frame.excess.parts,
-        longest_frame,
-    )
+    Bar::new(format!("{} s", frame.start_s()), format!("{} ms", ms(frame.took)), frame.excess.parts, longest_frame)
 }

@@ -1,18 +1,19 @@
 //! Why the slowest periods, requests and parallel regions were slow.
 
 use super::Section;
+use super::locks::{Interval, write_within};
 use crate::causes::{CauseRow, Excess, PARTS};
 use crate::context::SectionContext;
 use crate::words::{ms, plain, plural, short};
 use engine::EngineError;
-use model::Ns;
 use model::tables::{self, slow_intervals};
+use model::{Ns, Span, ThreadKey};
 use page::{Bar, Bars, Column, Page, push};
 
 pub const SECTION: Section = Section {
     id: "slow_intervals",
     about: "why the slowest periods, requests and parallel regions took longer than typical ones, by cause along their critical paths",
-    tables: &[&tables::SLOW_INTERVALS],
+    tables: &[&tables::SLOW_INTERVALS, &tables::LOCK_HOLDERS],
     write,
 };
 
@@ -24,6 +25,7 @@ struct Slow {
     order: (i64, i64, String),
     /// The thread or name.
     of: String,
+    thread: Option<ThreadKey>,
     /// What `--range` calls it.
     range: String,
     start: Ns,
@@ -47,7 +49,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             let of = row.get(NAME).map_or_else(|| ctx.name(thread), |name| short(name, 16));
             let name = row.get(TID).map_or_else(|| plain(row.get(NAME.or_empty())), |tid| tid.to_string());
             let range = format!("{}:{name}#{number}", order.2);
-            all.push(Slow { order, of, range, start, took, median, excess: Excess::default() });
+            all.push(Slow { order, of, thread, range, start, took, median, excess: Excess::default() });
         }
         let path_thread = row.get(PATH_THREAD);
         let cause = CauseRow {
@@ -99,7 +101,12 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         push(&mut columns, cells);
     }
     page.grid(columns, 0);
-    Ok(())
+    let interval = |slow: &Slow| Interval {
+        label: slow.range.clone(),
+        span: Span::new(slow.start, slow.start + slow.took),
+        thread: slow.thread,
+    };
+    write_within(page, ctx, &all.iter().map(interval).collect::<Vec<_>>())
 }
 
 fn bar(slow: &Slow) -> Bar {
