@@ -20,6 +20,8 @@ import pyarrow.parquet as parquet
 
 HERE = Path(__file__).parent
 COREWISE = os.environ.get("COREWISE", "corewise")
+# Rust's standard library stores no holder; `release` is the basis then.
+RUST = ["rust-mutex", "rust-rwlock"]
 KINDS = ["mutex", "pi", "robust", "rwlock", "shared", "condition", "semaphore", "barrier", "join"]
 # The log's times lie within the holds: a wait may begin or end just outside.
 SLACK_NS = 20_000

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The thread that wakes a word of a lock had it until then. So the wakes of a word divide a wait for it into parts, each with its holder.
-//! The first of them counts as the holder when the wait began only if the memory at the word named that thread, too.
+//! If the memory at the word named another thread than the first of them, who held it when the wait began is unknown.
 
 use crate::by_thread::ByThread;
 use crate::recent::Recent;
@@ -36,8 +36,12 @@ pub(crate) struct Wait {
     pub(crate) stack: StackId,
     /// The word that it waits for, if it waits in a futex call and that was recorded.
     pub(crate) word: Option<(Word, WaitKind)>,
-    /// The thread that held the lock when the wait began: its memory named it, and it was the first to wake the word.
+    /// The thread that held the lock when the wait began: it was the first to wake the word.
     pub(crate) holder: Option<ThreadKey>,
+    /// How that is known.
+    pub(crate) basis: Option<Basis>,
+    /// The thread that the memory named when the wait began.
+    pub(crate) named: Option<ThreadKey>,
     /// The TID of that thread.
     pub(crate) holder_tid: Tid,
     /// How long that thread held it, from the begin of the wait.
@@ -50,6 +54,24 @@ pub(crate) struct Wait {
     pub(crate) holders: i64,
     /// The thread that ended the wait by waking the word; [`ThreadKey::IDLE`]: an interrupt, as at a timeout.
     pub(crate) released_by: Option<ThreadKey>,
+}
+
+/// How the holder of a lock is known, besides that it was the first to wake the word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Basis {
+    /// The memory named it.
+    Memory,
+    /// The memory names nobody, and a mutex that threads wait for is not given back without waking one of them.
+    Release,
+}
+
+impl Basis {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Release => "release",
+        }
+    }
 }
 
 #[derive(Clone, Default)]
@@ -104,6 +126,8 @@ struct WaitedFor {
     threads: ByThread<Thread>,
     /// The threads that wait for each word.
     waiters: FxHashMap<Word, Vec<ThreadKey>>,
+    /// The threads of each process by their TIDs in its own namespace.
+    numbers: FxHashMap<(Pid, Tid), ThreadKey>,
     /// Words that processes share, by another process's address of them.
     same: FxHashMap<Word, Word>,
     /// The threads whose waits ended at this instant, in order.
@@ -125,6 +149,7 @@ impl WaitedFor {
         Self {
             threads: ByThread::new(),
             waiters: FxHashMap::default(),
+            numbers: FxHashMap::default(),
             same: FxHashMap::default(),
             ended: Vec::new(),
             over: VecDeque::new(),
@@ -135,7 +160,11 @@ impl WaitedFor {
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         self.settle(world.now, world);
         let thread = self.threads.of(stretch.thread);
-        thread.tid = stretch.tid;
+        if thread.tid != stretch.tid {
+            thread.tid = stretch.tid;
+            let process = world.groups.process(stretch.thread).unwrap_or(Pid::UNKNOWN);
+            self.numbers.insert((process, thread.inner.unwrap_or(stretch.tid)), stretch.thread);
+        }
         thread.recent.push(stretch);
         if let Some(open) = thread.open.take() {
             let waker = match stretch.state {
@@ -194,9 +223,10 @@ impl WaitedFor {
     }
 
     /// Takes a setting of a thread.
-    fn setting(&mut self, thread: ThreadKey, to: &SetTo) {
+    fn setting(&mut self, thread: ThreadKey, to: &SetTo, world: &World) {
         if let SetTo::Inner(tid) = to {
             self.threads.of(thread).inner = Some(*tid);
+            self.numbers.insert((world.groups.process(thread).unwrap_or(Pid::UNKNOWN), *tid), thread);
         }
     }
 
@@ -288,7 +318,14 @@ impl WaitedFor {
         let named = open.futex.and_then(|(_, wait)| wait.owner());
         let first = open.first.filter(|(by, _)| kind.is_some_and(|(_, kind)| kind.is_lock()) && *by != thread);
         let number = |of: &Thread| of.inner.unwrap_or(of.tid);
-        let held = first.filter(|(by, _)| self.threads.get(*by).map(number).is_some_and(|tid| named == Some(tid)));
+        let is_named = |by: ThreadKey| self.threads.get(by).map(number) == named;
+        let is_mutex = kind.is_some_and(|(_, kind)| kind == WaitKind::Mutex);
+        let basis = match first {
+            Some((by, _)) if named.is_some() => is_named(by).then_some(Basis::Memory),
+            Some(_) if is_mutex => Some(Basis::Release),
+            _ => None,
+        };
+        let held = first.filter(|_| basis.is_some());
         let time =
             held.map_or(Span::new(open.span.start, open.span.start), |(_, until)| Span::new(open.span.start, until));
         let holder = held.and_then(|(by, _)| self.threads.get(by));
@@ -305,6 +342,8 @@ impl WaitedFor {
             stack: open.stack,
             word: kind,
             holder: held.map(|(by, _)| by),
+            basis,
+            named: named.and_then(|tid| self.numbers.get(&(kind?.0.0, tid)).copied()),
             holder_tid: holder.map_or(Tid::UNKNOWN, |holder| holder.tid),
             held: time.len(),
             holder_times: holder.map_or([Ns::ZERO; 4], |holder| holder.recent.during(time)),
@@ -386,8 +425,8 @@ impl<T: OfWaits> Analysis for EachWait<T> {
         self.waits.blocked_at(thread, stack, world);
     }
 
-    fn setting(&mut self, thread: ThreadKey, to: &SetTo, _: &World) {
-        self.waits.setting(thread, to);
+    fn setting(&mut self, thread: ThreadKey, to: &SetTo, world: &World) {
+        self.waits.setting(thread, to, world);
     }
 
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {

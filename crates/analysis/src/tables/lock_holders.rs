@@ -1,7 +1,7 @@
 //! For which locks each thread waited, by the thread that held them.
 
 use super::lock_waits::process;
-use crate::waited_for::{EachWait, MAX_OBJECTS, OfWaits, Wait, Word, address};
+use crate::waited_for::{Basis, EachWait, MAX_OBJECTS, OfWaits, Wait, Word, address};
 use crate::{ReasonId, World};
 use model::{Coded, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
 use rustc_hash::FxHashMap;
@@ -11,10 +11,14 @@ use std::collections::BTreeMap;
 pub(crate) type LockHolders = EachWait<Table>;
 
 #[derive(Default)]
-pub(crate) struct Table(FxHashMap<Key, Sums>);
+pub(crate) struct Table {
+    rows: FxHashMap<Key, Sums>,
+    /// How many waits each lock had.
+    waits: FxHashMap<Word, i64>,
+}
 
 /// The thread that waited, the lock, and its holder.
-type Key = (ThreadKey, Word, WaitKind, Option<ThreadKey>);
+type Key = (ThreadKey, Word, WaitKind, Option<(ThreadKey, Basis)>);
 
 #[derive(Default)]
 struct Sums {
@@ -33,7 +37,9 @@ struct Sums {
 impl OfWaits for Table {
     fn wait(&mut self, wait: &Wait) {
         let Some((word, kind)) = wait.word.filter(|(_, kind)| kind.is_lock()) else { return };
-        let sums = self.0.entry((wait.thread, word, kind, wait.holder)).or_default();
+        *self.waits.entry(word).or_default() += 1;
+        let holder = wait.holder.zip(wait.basis);
+        let sums = self.rows.entry((wait.thread, word, kind, holder)).or_default();
         (sums.tid, sums.holder_tid) = (wait.tid, wait.holder_tid);
         sums.waits += 1;
         sums.waited += wait.span.len();
@@ -48,9 +54,12 @@ impl OfWaits for Table {
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        let mut rows: Vec<_> = self.0.drain().collect();
+        let mut rows: Vec<_> = self.rows.drain().collect();
         rows.sort_by_key(|(key, sums)| (Reverse(sums.waited), *key));
         for ((thread, word, kind, holder), sums) in rows.into_iter().take(MAX_OBJECTS) {
+            // A condition variable of Rust may look the same for one wait.
+            let is_lock = self.waits.get(&word).is_some_and(|waits| *waits > 1);
+            let holder = holder.filter(|(_, basis)| is_lock || *basis == Basis::Memory);
             let [running, preempted, ready, blocked] = sums.holder;
             let of_holder = |ns: Ns| Value::from(holder.map(|_| ns));
             let most = sums.reasons.iter().max_by_key(|(reason, blocked)| (**blocked, Reverse(**reason)));
@@ -60,7 +69,8 @@ impl OfWaits for Table {
                 process(word.0),
                 address(word.1).into(),
                 WaitKind::word(kind).into(),
-                holder.into(),
+                holder.map(|(key, _)| key).into(),
+                holder.map(|(_, basis)| basis.word()).into(),
                 holder.map(|_| i64::from(sums.holder_tid.0)).into(),
                 sums.waits.into(),
                 sums.waited.into(),

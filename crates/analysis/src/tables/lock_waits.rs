@@ -1,7 +1,7 @@
 //! Each wait for a lock, with the thread that held it and the one that released it.
 
 use crate::World;
-use crate::waited_for::{EachWait, OfWaits, Wait, address};
+use crate::waited_for::{Basis, EachWait, OfWaits, Wait, address};
 use model::{Coded, Ns, Pid, Rows, StackId, ThreadKey, Value, WaitKind};
 
 pub(crate) type LockWaits = EachWait<Table>;
@@ -32,6 +32,8 @@ impl OfWaits for Table {
                 address(word.1).into(),
                 WaitKind::word(kind).into(),
                 wait.holder.into(),
+                wait.basis.map(Basis::word).into(),
+                wait.named.into(),
                 of_holder(wait.held),
                 of_holder(running),
                 of_holder(preempted + ready),

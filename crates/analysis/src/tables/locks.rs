@@ -2,7 +2,7 @@
 
 use super::lock_waits::process;
 use crate::World;
-use crate::waited_for::{EachWait, MAX_OBJECTS, OfWaits, Wait, Word, address};
+use crate::waited_for::{Basis, EachWait, MAX_OBJECTS, OfWaits, Wait, Word, address};
 use model::{Coded, Ns, Rows, ThreadKey, WaitKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -22,6 +22,8 @@ struct Lock {
     /// How long each thread held it while others waited, and was blocked meanwhile.
     holders: BTreeMap<ThreadKey, (Ns, Ns)>,
     releasers: BTreeMap<ThreadKey, i64>,
+    /// How the holder is known, in the last wait.
+    basis: Option<Basis>,
 }
 
 impl OfWaits for Table {
@@ -33,6 +35,7 @@ impl OfWaits for Table {
         lock.waited += waited;
         lock.longest = lock.longest.max(waited);
         lock.waiters.insert(wait.thread, ());
+        lock.basis = wait.basis;
         if let Some(holder) = wait.holder {
             let (held, blocked) = lock.holders.entry(holder).or_default();
             *held += wait.held;
@@ -46,7 +49,11 @@ impl OfWaits for Table {
     fn finish(&mut self, _: &World, out: &mut dyn Rows) {
         let mut locks: Vec<_> = self.0.drain().collect();
         locks.sort_by_key(|((word, kind), lock)| (Reverse(lock.waited), *word, *kind));
-        for ((word, kind), lock) in locks.into_iter().take(MAX_OBJECTS) {
+        for ((word, kind), mut lock) in locks.into_iter().take(MAX_OBJECTS) {
+            // A condition variable of Rust may look the same for one wait.
+            if lock.waits == 1 && lock.basis == Some(Basis::Release) {
+                lock.holders.clear();
+            }
             let longest = lock.holders.iter().max_by_key(|(key, (held, _))| (*held, Reverse(**key)));
             let most = lock.releasers.iter().max_by_key(|(key, waits)| (**waits, Reverse(**key)));
             out.row(&[

@@ -11,9 +11,8 @@ table! {
         large: true,
         doc: "Each wait for a lock in a futex call: which thread held the lock, what that thread did meanwhile, and which thread ended the \
               wait, in the order of the ends. The recorder reads the call's address and the words of memory that name a holder \
-              (`corewise record`, on x86-64); no rows if the recording has neither. A holder is named only if the memory named it when \
-              the wait began and it was the first to wake the lock's waiters afterwards. So it is unknown for locks that store no holder \
-              (Rust's standard library, readers of a lock), where `released_by` is what is known.",
+              (`corewise record`, on x86-64); no rows if the recording has neither. The holder is the first thread that woke the lock's \
+              waiters after the wait began, unless the memory named another one. It is unknown for rwlocks that readers hold.",
         key: [THREAD, START_NS],
         columns: {
             THREAD: Thread,
@@ -26,7 +25,12 @@ table! {
             LOCK: Address = "Address of the lock's futex word, in its process.",
             KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), or `rwlock`.",
             HOLDER: Option<Thread> = "Key of the thread that held the lock when the wait began; null if unknown.",
-            HELD_NS: Option<Ns> = "How long of the wait that thread held it.",
+            BASIS: Option<Word> =
+                "`memory`: the memory named the holder, and it was the first to wake the lock's waiters. `release`: the memory names nobody \
+                 (as with Rust's standard library), and it was the first to wake them; a mutex with waiters is not given back without that.",
+            NAMED: Option<Thread> =
+                "Key of the thread that the memory named when the wait began, whether or not it woke the waiters; null if none.",
+            HELD_NS: Option<Ns> = "How long of the wait the holder held it.",
             HOLDER_RUNNING_NS: Option<Ns> =
                 "The part of `held_ns` in which the holder ran, as far as its last 32 stretches before the end of the part show.",
             HOLDER_READY_NS: Option<Ns> = "The part of `held_ns` in which the holder was ready.",
@@ -77,14 +81,17 @@ table! {
         large: false,
         doc: "For which locks each thread waited, and which thread held them: the sums of the table `lock_waits`. The 10,000 rows with the longest \
               waits.",
-        key: [THREAD, PID, LOCK, KIND, HOLDER],
+        key: [THREAD, PID, LOCK, KIND, HOLDER, BASIS],
         columns: {
             THREAD: Thread,
             TID: Tid,
             PID: Option<Process>,
             LOCK: Address = "Address of the lock's futex word, in its process.",
             KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), or `rwlock`.",
-            HOLDER: Option<Thread> = "Key of the thread that held the lock when the waits began; null if unknown.",
+            HOLDER: Option<Thread> =
+                "Key of the thread that held the lock when the waits began; null if unknown, and if a lock whose memory names nobody had only \
+                 one wait, which may be another kind of wait.",
+            BASIS: Option<Word> = "How that is known: `memory` or `release`, as in the table `lock_waits`.",
             HOLDER_TID: Option<Tid> = "TID of that thread.",
             WAITS: Count = "Number of waits.",
             WAITED_NS: Ns = "Their time.",
