@@ -179,6 +179,8 @@ const WITH_STACKS: u8 = 0x80;
 const WITH_CALL: u8 = 0x40;
 /// Flag of an event's kind: what a futex call waits for follows.
 const WITH_FUTEX: u8 = 0x20;
+/// Bit of it: the words of memory follow.
+const FUTEX_WORDS: u16 = 4;
 /// Stands for a page fault, in place of a system call.
 pub const PAGE_FAULT: i32 = 0xff_ffff;
 /// The number of a kernel callchain of which only the system call is known: this plus the call's number.
@@ -357,7 +359,8 @@ pub fn decode_block(
 fn futex_wait(b: &mut Bytes<'_>, tid: Tid) -> EventKind {
     let (operation, bits, expected, address) = (b.u16(), b.u16(), b.u32(), b.u64());
     let (read, own) = (bits & 1 != 0, bits & 2 != 0);
-    let [word, at_8, at_12, at_16] = std::array::from_fn(|_| b.u32());
+    let follow = bits & FUTEX_WORDS != 0;
+    let [word, at_8, at_12, at_16] = std::array::from_fn(|_| if follow { b.u32() } else { 0 });
     let words = [word, at_8, if address.is_multiple_of(8) { at_16 } else { at_12 }];
     EventKind::FutexWait(FutexWait { tid, address, operation, expected, read, own, words })
 }

@@ -29,14 +29,10 @@ INLINE int call_of(struct task_struct *p, struct pt_regs *registers)
 	return in_call ? number : -1;
 }
 
-/* Adds it after the `bytes` of the switch of `prev`. Returns the new number of bytes. */
-INLINE u32 add_call(struct task_struct *prev, u32 code, u32 *at, u32 bytes)
+/* Adds it after the `bytes` of the switch of a thread with these registers, if any. Returns the new number of bytes. */
+INLINE u32 add_call(struct pt_regs *registers, int number, u32 code, u32 *at, u32 bytes)
 {
-	struct pt_regs *registers = entered_with(prev);
-	if (!registers)
-		return bytes;
-	int number = call_of(prev, registers);
-	if (number < 0 && !((long long)registers->orig_ax == -1 && code == IN_STATE_D))
+	if (!registers || (number < 0 && !((long long)registers->orig_ax == -1 && code == IN_STATE_D)))
 		return bytes;
 	at[1] |= WITH_CALL;
 	at[bytes / 4] = number < 0 ? PAGE_FAULT : number;

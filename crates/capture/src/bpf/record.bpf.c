@@ -49,6 +49,7 @@ struct seen {
 	/* If masks are compared (affinity.h). */
 	u32 of; /* the TID of the mask */
 	u64 mask; /* the mask's checksum */
+	u64 memory_read; /* when the words at its futex were last read (objects.h); with it, an entry is a cache line */
 };
 
 struct {
@@ -496,14 +497,16 @@ NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct
 		*(u64 *)(at + 6) = wakeup;
 		bytes = 32;
 	}
-	if (keep_stacks && to_wait)
-		bytes = add_stacks(ctx, prev, at, bytes);
-	else if (to_wait)
-		bytes = add_call(prev, code, at, bytes);
-	if (futex_call && to_wait) {
-		struct seen *s = seen_of(prev->pid);
+	if (to_wait) {
+		struct pt_regs *registers = entered_with(prev);
+		int number = registers ? call_of(prev, registers) : -1;
+		if (keep_stacks)
+			bytes = add_stacks(ctx, prev, at, bytes);
+		else
+			bytes = add_call(registers, number, code, at, bytes);
+		struct seen *s = futex_call ? seen_of(prev->pid) : 0;
 		if (s)
-			bytes = add_futex(prev, s, at, bytes);
+			bytes = add_futex(prev, registers, number, s, now, at, bytes);
 	}
 	release(b, bytes);
 	/* Last, so that the next thread's counts contain as little of this program as possible. */
@@ -546,12 +549,13 @@ INLINE int on_wake(struct task_struct *p, u32 type, u64 futex)
 		return 0;
 	u64 now = ktime();
 	compare_mask(p, now, SLEPT);
-	if (futex_call && futex && !own->interrupts)
-		woken_by_call(b, now, p, futex);
+	/* A thread that was interrupted is not the waker. */
+	struct task_struct *waker = own->interrupts ? 0 : current_task();
+	if (futex_call && futex && waker)
+		woken_by_call(b, now, p, waker, futex);
 	u32 *at = room(b, now, word(type, p->prio, cpu_of(p)));
 	at[2] = p->pid;
-	/* A thread that was interrupted is not the waker. */
-	at[3] = own->interrupts ? 0 : current_task()->pid;
+	at[3] = waker ? waker->pid : 0;
 	release(b, 16);
 	return 0;
 }

@@ -7,8 +7,8 @@
  *                both may have WITH_STACKS; then s32 kernel callchain   s32 user callchain   u32 process of prev follow;
  *                or WITH_CALL; then u32 system call follows
  *                With WITH_FUTEX, what a futex call waits for comes last:  u16 operation   u16 bits: 1 the words could be read, 2 the word
- *                is in the thread's own stack or among its variables
- *                u32 expected value   u64 address   u32 the words at address + 0, 8, 12 and 16
+ *                is in the thread's own stack or among its variables, 4 (FUTEX_WORDS) the words follow   u32 expected value   u64 address
+ *                [u32 the words at address + 0, 8, 12 and 16]
  *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
  *   MIGRATE      b from   u32 tid   u32 to
  *   IDLE         a state, 255 on leaving
@@ -50,6 +50,7 @@
 #define PAGE_FAULT 0xffffff
 /* Flag of a type: what a futex call waits for follows (objects.h). */
 #define WITH_FUTEX 0x20
+#define FUTEX_WORDS 4
 /* The number of innermost frames recorded: the kernel's maximum, and half as many in user space, which has more callchains. */
 #define KERNEL_DEPTH 127
 #define USER_DEPTH 64

@@ -383,15 +383,17 @@ fn what_a_thread_waits_for_comes_with_its_switch() {
     w.begin_segment(0).unwrap();
     w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
     let mut waits = block(0, 0, 300, 1, 0)[..wire::BLOCK_HEAD].to_vec();
-    waits[4..8].copy_from_slice(&3u32.to_ne_bytes());
+    waits[4..8].copy_from_slice(&4u32.to_ne_bytes());
     let numbers = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
     let head = |after: u32, kind: u8, code: u8| [&after.to_ne_bytes()[..], &[kind, code, 120, 120]].concat();
     // A switch with its call and the futex, of address 0x1_0000_0008: the operation and two bits, the value, and the words.
     waits.extend(
-        [head(0, 1 | 0x40 | 0x20, 1), numbers(&[7, 0, 5, 0, 202, 128 | 3 << 16, 2, 8, 1, 2, 9, 10, 11])].concat(),
+        [head(0, 1 | 0x40 | 0x20, 1), numbers(&[7, 0, 5, 0, 202, 128 | 7 << 16, 2, 8, 1, 2, 9, 10, 11])].concat(),
     );
     waits.extend([head(1, 18, 0), numbers(&[7, 234, 8, 1])].concat());
-    waits.extend([head(2, 1, 1), numbers(&[0, 7, 6, 0])].concat());
+    // One without words, as its value is 0.
+    waits.extend([head(2, 1 | 0x20, 1), numbers(&[0, 7, 6, 0, 393, 0, 8, 1])].concat());
+    waits.extend([head(3, 1, 1), numbers(&[7, 0, 7, 0])].concat());
     w.frame(&[&waits]).unwrap();
     w.frame(&[&mark(frame::END, 900)]).unwrap();
     w.flush().unwrap();
@@ -411,9 +413,19 @@ fn what_a_thread_waits_for_comes_with_its_switch() {
         events.iter().filter(|e| !matches!(e.what, EventKind::Switch(_))).map(|e| (e.at.0, e.what)).collect();
     let call = names.iter().position(|name| &**name == "tgkill").unwrap() as u32 + 1;
     let woken = EventKind::WokenByCall { tid, call: model::NameId(call), argument: 0x1_0000_0008 };
-    assert_eq!(of_futexes, [(300, EventKind::FutexWait(wait)), (301, woken)]);
+    let empty = model::FutexWait {
+        tid: model::Tid(0),
+        operation: 393,
+        expected: 0,
+        read: false,
+        own: false,
+        words: [0; 3],
+        ..wait
+    };
+    let [wait, empty] = [wait, empty].map(EventKind::FutexWait);
+    assert_eq!(of_futexes, [(300, wait), (301, woken), (302, empty)]);
     let switches = events.iter().filter(|e| matches!(e.what, EventKind::Switch(_))).map(|e| e.at.0);
-    assert_eq!(switches.collect::<Vec<_>>(), [300, 302]);
+    assert_eq!(switches.collect::<Vec<_>>(), [300, 302, 303]);
 }
 
 /// Each segment repeats all settings: unchanged settings are reported once, and again after a gap.
