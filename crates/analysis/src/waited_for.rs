@@ -32,6 +32,8 @@ pub(crate) struct Wait {
     pub(crate) span: Span,
     /// Whether its begin and its end were seen.
     pub(crate) is_whole: bool,
+    /// Whether it ended before the end of the range.
+    pub(crate) is_over: bool,
     pub(crate) reason: Option<ReasonId>,
     pub(crate) stack: StackId,
     /// The word that it waits for, if it waits in a futex call and that was recorded.
@@ -338,6 +340,7 @@ impl WaitedFor {
             tid: self.threads.get(thread).map_or(Tid::UNKNOWN, |of| of.tid),
             span: open.span,
             is_whole: open.begins && ended.is_some(),
+            is_over: ended.is_some(),
             reason: open.reason,
             stack: open.stack,
             word: kind,

@@ -133,7 +133,7 @@ fn programs() -> Vec<Finding> {
                 "use Linux 6.18 or later",
             ));
             all.push(finding(
-                "system calls in which threads wait, and yields",
+                "system calls and locks for which threads wait, and yields",
                 tracer.reports_yields(),
                 Verdict::Partial,
                 if tracer.reports_yields() { "recorded with each switch" } else { tracer::NO_YIELDS },

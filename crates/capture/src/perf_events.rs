@@ -176,6 +176,9 @@ impl PerfTracer {
             "Threads that called sched_yield are not distinguished from threads preempted on their way back to user mode."
                 .to_owned(),
         ];
+        if options.wait_objects {
+            lacks.push("What threads wait for is not recorded: neither system calls, nor locks and the threads that hold them.".to_owned());
+        }
         if irq {
             lacks.push("Timers and interrupts sent by other CPUs are not recorded.".to_owned());
         }

@@ -84,7 +84,8 @@ pub const NO_THROTTLES: &str = "Threads throttled by their cgroup's CPU quota ar
 
 /// The sentence for a recording without yields.
 pub const NO_YIELDS: &str = "Threads that called sched_yield are not distinguished from threads preempted on their way back to \
-    user mode, and the system calls in which threads wait are not recorded: this needs the registers of x86-64 and Linux 5.15 or later.";
+    user mode, and the system calls in which threads wait, with the locks that they wait for, are not recorded: this needs the registers of \
+    x86-64 and Linux 5.15 or later.";
 
 /// Programs that are not attached to tracepoints or functions: the recorder runs them.
 const OWN: [&str; 3] = ["hand_over_rest", "report_current_task", "all_threads"];

@@ -196,6 +196,11 @@ pub enum Fix {
         /// The threads that wait for the lock.
         threads: Threads,
     },
+    /// Take several locks in the same order everywhere.
+    LockOrder {
+        /// The threads that wait for each other.
+        threads: Threads,
+    },
     /// Give a garbage collector more memory.
     Heap {
         /// The collector's threads.
@@ -319,6 +324,7 @@ impl Fix {
             | Self::Batch { threads, .. }
             | Self::PriorityInheritance { threads, .. }
             | Self::SplitLock { threads, .. }
+            | Self::LockOrder { threads }
             | Self::Heap { threads, .. }
             | Self::InFlight { threads, .. }
             | Self::Quota { threads, .. }
@@ -399,6 +405,11 @@ impl Fix {
                     threads.name
                 )
             }
+            Self::LockOrder { threads } => format!(
+                "let {} and the threads that it waits for take their locks in one order, or use pthread_mutex_trylock(3) for the second lock and give the \
+                 first one back if it fails",
+                threads.name
+            ),
             Self::Heap { threads } => format!(
                 "raise the heap's limit so that {} runs less often (java -Xmx and -Xmn, GOGC, DOTNET_GCgen0size)",
                 threads.name
@@ -542,6 +553,11 @@ impl Fix {
                     threads.name
                 )
             }
+            Self::LockOrder { threads } => format!(
+                "let {} and the threads that it waits for take their locks in one order, or use TryAcquireSRWLockExclusive for the second lock and give the \
+                 first one back if it fails",
+                threads.name
+            ),
             Self::Heap { threads } => format!(
                 "raise the heap's limit so that {} runs less often (java -Xmx and -Xmn, GOGC, DOTNET_GCgen0size)",
                 threads.name

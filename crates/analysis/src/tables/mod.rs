@@ -6,6 +6,7 @@ pub(crate) mod concurrency_bands;
 pub(crate) mod cpu_bursts;
 pub(crate) mod cpu_counters;
 pub(crate) mod cpu_wakeups;
+pub(crate) mod deadlocks;
 pub(crate) mod energy;
 pub(crate) mod energy_unknown;
 pub(crate) mod folded_stacks;
@@ -130,6 +131,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<locks::Locks>(&tables::LOCKS),
     entry::<lock_holders::LockHolders>(&tables::LOCK_HOLDERS),
     entry::<lock_waits::LockWaits>(&tables::LOCK_WAITS),
+    entry::<deadlocks::Deadlocks>(&tables::DEADLOCKS),
     entry::<wait_objects::WaitObjects>(&tables::WAIT_OBJECTS),
     entry::<pools::Pools>(&tables::POOLS),
 ];

@@ -8,6 +8,7 @@ mod chunks_too_small;
 mod collector_pause;
 mod critical_thread_on_efficient_core;
 mod critical_thread_same_priority_as_workers;
+mod deadlock;
 mod frequency_below_nominal_while_busy;
 mod global_lock;
 mod high_priority_woke_to_efficient_core_behind_low;
@@ -187,6 +188,7 @@ pub const RULES: &[&Rule] = &[
     &high_priority_woke_to_efficient_core_behind_low::RULE,
     &migration_between_core_types::RULE,
     &interrupt_on_critical_cpu::RULE,
+    &deadlock::RULE,
     &lock_held_long::RULE,
     &lock_convoy::RULE,
     &busy_wait_at_barrier::RULE,

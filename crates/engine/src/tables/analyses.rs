@@ -27,7 +27,7 @@ const OF_CHAINS: [&TableDef; 9] = [
 ];
 
 /// The analyses that need the pools and processes of threads.
-const OF_GROUPS: [&TableDef; 9] = [
+const OF_GROUPS: [&TableDef; 10] = [
     &tables::POOLS,
     &tables::PARALLEL_REGIONS,
     &tables::REQUESTS,
@@ -36,6 +36,7 @@ const OF_GROUPS: [&TableDef; 9] = [
     &tables::LOCKS,
     &tables::LOCK_HOLDERS,
     &tables::LOCK_WAITS,
+    &tables::DEADLOCKS,
     &tables::WAIT_OBJECTS,
 ];
 

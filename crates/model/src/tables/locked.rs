@@ -26,7 +26,7 @@ table! {
             KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), or `rwlock`.",
             HOLDER: Option<Thread> = "Key of the thread that held the lock when the wait began; null if unknown.",
             BASIS: Option<Word> =
-                "`memory`: the memory named the holder, and it was the first to wake the lock's waiters. `release`: the memory names nobody \
+                "`memory`: the memory named the holder, and it was the first to wake the lock's waiters. `release`: the memory names no thread \
                  (as with Rust's standard library), and it was the first to wake them; a mutex with waiters is not given back without that.",
             NAMED: Option<Thread> =
                 "Key of the thread that the memory named when the wait began, whether or not it woke the waiters; null if none.",
@@ -89,7 +89,7 @@ table! {
             LOCK: Address = "Address of the lock's futex word, in its process.",
             KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), or `rwlock`.",
             HOLDER: Option<Thread> =
-                "Key of the thread that held the lock when the waits began; null if unknown, and if a lock whose memory names nobody had only \
+                "Key of the thread that held the lock when the waits began; null if unknown, and if a lock whose memory names no thread had only \
                  one wait, which may be another kind of wait.",
             BASIS: Option<Word> = "How that is known: `memory` or `release`, as in the table `lock_waits`.",
             HOLDER_TID: Option<Tid> = "TID of that thread.",
@@ -102,6 +102,29 @@ table! {
             HOLDER_BLOCKED_NS: Option<Ns> = "The part of `held_ns` in which the holder was blocked itself.",
             HOLDER_REASON: Option<Word> =
                 "What the holder waited for in most of these blocked times, as in the column `reason` of the table `waits`.",
+        }
+    }
+}
+
+table! {
+    /// Threads that wait for each other's locks.
+    DEADLOCKS: deadlocks {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "Threads that wait for locks until the end of the requested range, each for one that the next of them holds, according to the memory \
+              at the lock: none of them goes on. A thread that waits for a lock that it holds itself is a cycle of one.",
+        key: [CYCLE, THREAD],
+        columns: {
+            CYCLE: Count = "Number of the cycle, from 1.",
+            THREAD: Thread,
+            TID: Tid,
+            SINCE_NS: Start,
+            WAITED_NS: Ns = "How long it has waited, as far as it lies in the requested range.",
+            PID: Option<Process>,
+            LOCK: Address = "Address of the futex word of the lock for which it waits, in its process.",
+            KIND: Word = "`mutex`, `pi_mutex` or `rwlock`.",
+            HOLDER: Thread = "Key of the thread that holds it: the next of the cycle.",
         }
     }
 }

@@ -323,6 +323,7 @@ pub const ALL: &[&TableDef] = &[
     &LOCKS,
     &LOCK_HOLDERS,
     &LOCK_WAITS,
+    &DEADLOCKS,
     &WAIT_OBJECTS,
     &POOLS,
     &MIGRATIONS,

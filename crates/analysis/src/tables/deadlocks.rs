@@ -1,0 +1,59 @@
+//! Threads that wait for each other's locks until the end.
+
+use super::lock_waits::process;
+use crate::World;
+use crate::waited_for::{EachWait, OfWaits, Wait, address};
+use model::{Coded, Rows, ThreadKey, WaitKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) type Deadlocks = EachWait<Table>;
+
+/// The waits for locks that are not over, by thread.
+#[derive(Default)]
+pub(crate) struct Table(BTreeMap<ThreadKey, Wait>);
+
+impl Table {
+    /// Returns the threads of the cycle to which a chain of holders leads, from the one with the lowest key on.
+    fn cycle(&self, from: ThreadKey) -> Option<Vec<ThreadKey>> {
+        let next = |thread: ThreadKey| self.0.get(&thread)?.named;
+        let mut seen = vec![from];
+        loop {
+            let thread = next(*seen.last()?)?;
+            if let Some(at) = seen.iter().position(|known| *known == thread) {
+                let mut cycle = seen.split_off(at);
+                let lowest = cycle.iter().enumerate().min_by_key(|(_, key)| **key)?.0;
+                cycle.rotate_left(lowest);
+                return Some(cycle);
+            }
+            seen.push(thread);
+        }
+    }
+}
+
+impl OfWaits for Table {
+    fn wait(&mut self, wait: &Wait) {
+        if !wait.is_over && wait.named.is_some() && wait.word.is_some_and(|(_, kind)| kind.is_lock()) {
+            self.0.insert(wait.thread, *wait);
+        }
+    }
+
+    fn finish(&mut self, _: &World, out: &mut dyn Rows) {
+        let cycles: BTreeSet<Vec<ThreadKey>> = self.0.keys().filter_map(|thread| self.cycle(*thread)).collect();
+        for (number, cycle) in (1_i64..).zip(cycles) {
+            for wait in cycle.iter().filter_map(|thread| self.0.get(thread)) {
+                let (Some((word, kind)), Some(holder)) = (wait.word, wait.named) else { continue };
+                out.row(&[
+                    number.into(),
+                    wait.thread.into(),
+                    i64::from(wait.tid.0).into(),
+                    wait.span.start.into(),
+                    wait.span.len().into(),
+                    process(word.0),
+                    address(word.1).into(),
+                    WaitKind::word(kind).into(),
+                    holder.into(),
+                ]);
+            }
+        }
+    }
+}
