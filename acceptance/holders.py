@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Known holders: programs that log who had which lock, beside the tables lock_waits and wait_objects.
+"""Known holders: programs that log who had which lock, compared with the tables lock_waits and wait_objects.
 
     holders.py FOLDER [KIND...]     records each kind of acceptance/holders/ for three seconds; COREWISE is the program
 

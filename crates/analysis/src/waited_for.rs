@@ -63,7 +63,7 @@ pub(crate) struct Wait {
 pub(crate) enum Basis {
     /// The memory named it.
     Memory,
-    /// The memory names nobody, and a mutex that threads wait for is not given back without waking one of them.
+    /// The memory names no thread, and a mutex that threads wait for is not given back without waking one of them.
     Release,
 }
 

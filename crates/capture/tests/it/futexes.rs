@@ -17,7 +17,7 @@ unsafe impl Sync for Mutex {}
 
 impl Mutex {
     fn lock(&self) {
-        // SAFETY: it is initialised, and does not move: it is behind an `Arc`.
+        // SAFETY: it is initialised, and does not move: it is in an `Arc`.
         assert_eq!(unsafe { libc::pthread_mutex_lock(self.0.get()) }, 0);
     }
 

@@ -62,7 +62,7 @@ coded!(WaitKind:
 );
 
 impl WaitKind {
-    /// Whether it is a lock, which somebody holds while a thread waits for it.
+    /// Whether it is a lock, which a thread holds while others wait for it.
     #[must_use]
     pub fn is_lock(self) -> bool {
         matches!(self, Self::Mutex | Self::PiMutex | Self::RwLock)
@@ -84,7 +84,7 @@ const OWNER: u32 = (1 << 30) - 1;
 const MAX_TID: u32 = 1 << 22;
 /// A mutex of glibc and of Rust's standard library that is locked, and for which threads wait.
 const CONTENDED: u32 = 2;
-/// The flag with which glibc waits for the words of a rwlock (`PTHREAD_RWLOCK_FUTEX_USED`), with 0 or 1 beside it.
+/// The flag with which glibc waits for the words of a rwlock (`PTHREAD_RWLOCK_FUTEX_USED`), with 0 or 1 added.
 const RWLOCK_WAITED: u32 = 2;
 /// Rust's `RwLock`: locked for writing, and readers wait.
 const RUST_WRITTEN: u32 = OWNER | 1 << 30;
