@@ -114,16 +114,16 @@ impl Session {
     /// Passes on the rows of any table, a few thousand at a time: of the recording, or of the part to which the session is limited.
     ///
     /// ```
-    /// use model::{Row, tables::cpus};
+    /// use model::{Ns, Row, tables::cpus};
     ///
     /// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/ftrace_text/trace.txt");
     /// let session = engine::Session::open(&path, engine::PassOptions::default())?;
-    /// let mut busy = 0;
+    /// let mut busy = Ns::ZERO;
     /// session.rows("cpus", &mut |rows| {
-    ///     busy += rows.iter().map(|row| Row::<cpus::Table>::new(row).get(cpus::BUSY_NS)).sum::<i64>();
+    ///     busy += rows.iter().map(|row| Row::<cpus::Table>::new(row).get(cpus::BUSY_NS)).sum::<Ns>();
     ///     Ok(())
     /// })?;
-    /// assert_eq!(busy, session.summary().busy_ns);
+    /// assert_eq!(busy.0, session.summary().busy_ns);
     /// # Ok::<(), engine::EngineError>(())
     /// ```
     ///
