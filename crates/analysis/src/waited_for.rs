@@ -95,7 +95,7 @@ struct Open {
     begins: bool,
     reason: Option<ReasonId>,
     stack: StackId,
-    futex: Option<(Word, FutexWait)>,
+    futex: Option<(Word, FutexWait, WaitKind)>,
     /// The first thread that woke the word in a row, and until when.
     first: Option<(ThreadKey, Ns)>,
     last: ThreadKey,
@@ -130,10 +130,12 @@ struct WaitedFor {
     waiters: FxHashMap<Word, Vec<ThreadKey>>,
     /// The threads of each process by their TIDs in its own namespace.
     numbers: FxHashMap<(Pid, Tid), ThreadKey>,
+    /// Words that are known to be locks.
+    kinds: FxHashMap<Word, WaitKind>,
     /// Words that processes share, by another process's address of them.
     same: FxHashMap<Word, Word>,
     /// The threads whose waits ended at this instant, in order.
-    ended: Vec<ThreadKey>,
+    ended: VecDeque<ThreadKey>,
     over: VecDeque<Wait>,
 }
 
@@ -152,8 +154,9 @@ impl WaitedFor {
             threads: ByThread::new(),
             waiters: FxHashMap::default(),
             numbers: FxHashMap::default(),
+            kinds: FxHashMap::default(),
             same: FxHashMap::default(),
-            ended: Vec::new(),
+            ended: VecDeque::new(),
             over: VecDeque::new(),
         }
     }
@@ -173,12 +176,12 @@ impl WaitedFor {
                 ThreadState::Ready => stretch.waker_thread,
                 _ => ThreadKey::UNKNOWN,
             };
-            let address = open.futex.map(|(_, wait)| wait.address);
+            let address = open.futex.map(|(_, wait, _)| wait.address);
             let ended = Ended { at: stretch.span.start, waker, address };
             if let Some((open, ended)) = thread.ended.replace((open, ended)) {
                 self.end(stretch.thread, open, Some(ended), world);
             }
-            self.ended.push(stretch.thread);
+            self.ended.push_back(stretch.thread);
         }
         if stretch.state == ThreadState::Blocked {
             self.threads.of(stretch.thread).open = Some(Open {
@@ -240,9 +243,17 @@ impl WaitedFor {
 
     fn waits(&mut self, thread: ThreadKey, wait: FutexWait, world: &World) {
         let word = self.word(thread, wait.address, world);
+        let kind =
+            if wait.is_unclear() { self.kinds.get(&word).copied().unwrap_or_else(|| wait.kind()) } else { wait.kind() };
+        if kind.is_lock() && wait.read {
+            if self.kinds.len() >= MAX_KEPT {
+                self.kinds.clear();
+            }
+            self.kinds.insert(word, kind);
+        }
         let of = self.threads.of(thread);
         if let Some(open) = of.open.as_mut().filter(|open| open.span.start == world.now && open.futex.is_none()) {
-            open.futex = Some((word, wait));
+            open.futex = Some((word, wait, kind));
             of.last = Some(wait);
             self.waiters.entry(word).or_default().push(thread);
         }
@@ -254,16 +265,21 @@ impl WaitedFor {
             && ended.at == world.now
         {
             // A word that processes share may have another address in each.
-            let elsewhere = call == FUTEX && open.futex.is_some_and(|(_, wait)| !wait.is_private());
-            ended.address = if elsewhere { Some(argument) } else { ended.address.filter(|_| EXITS.contains(&call)) };
+            let elsewhere = call == FUTEX && open.futex.is_some_and(|(_, wait, _)| !wait.is_private());
+            // A thread that ends wakes those that wait for its end, and signals its parent and the others of its process.
+            let ends = EXITS.contains(&call) && open.futex.is_some_and(|(.., kind)| kind == WaitKind::Thread);
+            ended.address = if elsewhere { Some(argument) } else { ended.address.filter(|_| ends) };
         }
     }
 
     /// Joins the words of two processes that are the same: a thread of one of them wakes what waits for the other.
     fn join(&mut self, word: Word, other: Word) {
+        if self.same.len() >= MAX_KEPT {
+            self.same.clear();
+        }
         let moved = self.waiters.remove(&other).unwrap_or_default();
         for waiter in &moved {
-            if let Some((of, _)) = self.threads.of(*waiter).open.as_mut().and_then(|open| open.futex.as_mut()) {
+            if let Some((of, ..)) = self.threads.of(*waiter).open.as_mut().and_then(|open| open.futex.as_mut()) {
                 *of = word;
             }
         }
@@ -274,15 +290,15 @@ impl WaitedFor {
 
     /// Ends the waits that ended before this instant.
     fn settle(&mut self, now: Ns, world: &World) {
-        while let Some(thread) = self.ended.first().copied() {
+        while let Some(thread) = self.ended.front().copied() {
             let Some((open, ended)) = self.threads.of(thread).ended else {
-                self.ended.remove(0);
+                self.ended.pop_front();
                 continue;
             };
             if ended.at >= now {
                 return;
             }
-            self.ended.remove(0);
+            self.ended.pop_front();
             self.threads.of(thread).ended = None;
             self.end(thread, open, Some(ended), world);
         }
@@ -291,7 +307,7 @@ impl WaitedFor {
     /// Ends a wait; without `ended`, it lasts beyond the end.
     fn end(&mut self, thread: ThreadKey, mut open: Open, ended: Option<Ended>, world: &World) {
         let wakes = ended.filter(|ended| ended.waker > ThreadKey::IDLE && ended.address.is_some());
-        if let Some((word, wait)) = open.futex
+        if let Some((word, wait, _)) = open.futex
             && let Some((waker, address)) = wakes.and_then(|ended| Some((ended.waker, ended.address?)))
             && !wait.is_private()
         {
@@ -300,7 +316,7 @@ impl WaitedFor {
                 self.join(word, other);
             }
         }
-        if let Some((word, _)) = open.futex
+        if let Some((word, ..)) = open.futex
             && let Some(waiters) = self.waiters.get_mut(&word)
         {
             waiters.retain(|waiter| *waiter != thread);
@@ -316,8 +332,8 @@ impl WaitedFor {
                 self.waiters.remove(&word);
             }
         }
-        let kind = open.futex.map(|(word, wait)| (word, wait.kind()));
-        let named = open.futex.and_then(|(_, wait)| wait.owner());
+        let kind = open.futex.map(|(word, _, kind)| (word, kind));
+        let named = open.futex.and_then(|(_, wait, _)| wait.owner());
         let first = open.first.filter(|(by, _)| kind.is_some_and(|(_, kind)| kind.is_lock()) && *by != thread);
         let number = |of: &Thread| of.inner.unwrap_or(of.tid);
         let is_named = |by: ThreadKey| self.threads.get(by).map(number) == named;
@@ -368,6 +384,9 @@ impl WaitedFor {
 
 /// How many objects a table has at most.
 pub(crate) const MAX_OBJECTS: usize = 10_000;
+
+/// How many are kept; beyond that, those with the shortest waits are left out.
+pub(crate) const MAX_KEPT: usize = 4 * MAX_OBJECTS;
 
 /// Returns an address as tables have it.
 pub(crate) fn address(at: u64) -> String {

@@ -53,7 +53,7 @@
 //! | `energy` | `pkg=30/2`: `pkg` used 30 mJ since its last reading, 2 ms before; `pkg=30^4/2`: 26 to 34 mJ; `pkg=?back/2`: unknown, because `back` |
 //! | `temp` | `cpu=45.5`: the sensor `cpu` reads 45.5 °C |
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first |
-//! | `futex` | `A=m1<B`: A leaves its CPU to wait for word 1, a mutex whose memory names B; `A=m1`: it names no thread. `p` for a mutex with priority inheritance, `r` for a rwlock, `t` for the end of B, `s` for a condition variable, `k` for a word of its own |
+//! | `futex` | `A=m1<B`: A leaves its CPU to wait for word 1, a mutex whose memory names B; `A=m1`: it names no thread, as with Rust's. `p` for a mutex with priority inheritance, `r` for a rwlock, `t` for the end of B, `s` for a condition variable, `k` for a word of its own |
 //! | `called` | `A=tgkill`: the thread that wakes A does not wake the futex for which A waits, but is in this call; `A=`: in none |
 //! | `begin` | `x`: the recording begins here; earlier events only set the states at its begin |
 //!
@@ -390,6 +390,7 @@ impl Pen {
         let (kind, number) = of.split_at(1);
         // FUTEX_WAIT and FUTEX_WAIT_BITSET, both private, FUTEX_WAIT_BITSET with FUTEX_CLOCK_REALTIME, and FUTEX_LOCK_PI.
         let (operation, expected, words) = match kind {
+            "m" if owner == 0 => (137, 2, [2, 0, 0]),
             "m" => (128, 2, [2, owner, 0]),
             "p" => (128 + 6, 0, [owner | 1 << 31, 0, 0]),
             "r" => (393, 3, [3, 0, owner]),

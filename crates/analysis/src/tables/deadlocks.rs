@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) type Deadlocks = EachWait<Table>;
 
-/// The waits for locks that are not over, by thread.
+/// The last wait of each thread, if it is for a lock that was not given back, and the memory names its holder.
 #[derive(Default)]
 pub(crate) struct Table(BTreeMap<ThreadKey, Wait>);
 
@@ -32,8 +32,13 @@ impl Table {
 
 impl OfWaits for Table {
     fn wait(&mut self, wait: &Wait) {
-        if !wait.is_over && wait.named.is_some() && wait.word.is_some_and(|(_, kind)| kind.is_lock()) {
+        let is_of_lock = wait.named.is_some() && wait.word.is_some_and(|(_, kind)| kind.is_lock());
+        // Any wake of the word shows that the holder gave it back. A wait that ends otherwise, and is the last one, ends with the program: it is
+        // killed or exits.
+        if is_of_lock && wait.holders == 0 && (!wait.is_over || wait.released_by.is_none()) {
             self.0.insert(wait.thread, *wait);
+        } else {
+            self.0.remove(&wait.thread);
         }
     }
 

@@ -1,10 +1,10 @@
 //! For which locks each thread waited, by the thread that held them.
 
 use super::lock_waits::process;
-use crate::waited_for::{Basis, EachWait, MAX_OBJECTS, OfWaits, Wait, Word, address};
+use crate::waited_for::{Basis, EachWait, MAX_KEPT, MAX_OBJECTS, OfWaits, Wait, Word, address};
 use crate::{ReasonId, World};
 use model::{Coded, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -34,6 +34,16 @@ struct Sums {
     reasons: BTreeMap<ReasonId, Ns>,
 }
 
+impl Table {
+    /// Takes the rows with the longest waits.
+    fn longest(&mut self) -> Vec<(Key, Sums)> {
+        let mut rows: Vec<_> = self.rows.drain().collect();
+        rows.sort_by_key(|(key, sums)| (Reverse(sums.waited), *key));
+        rows.truncate(MAX_OBJECTS);
+        rows
+    }
+}
+
 impl OfWaits for Table {
     fn wait(&mut self, wait: &Wait) {
         let Some((word, kind)) = wait.word.filter(|(_, kind)| kind.is_lock()) else { return };
@@ -51,12 +61,15 @@ impl OfWaits for Table {
         if let Some(reason) = wait.holder_reason {
             *sums.reasons.entry(reason).or_default() += wait.holder_times[3];
         }
+        if self.rows.len() > MAX_KEPT {
+            self.rows = self.longest().into_iter().collect();
+            let kept: FxHashSet<Word> = self.rows.keys().map(|(_, word, ..)| *word).collect();
+            self.waits.retain(|word, _| kept.contains(word));
+        }
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        let mut rows: Vec<_> = self.rows.drain().collect();
-        rows.sort_by_key(|(key, sums)| (Reverse(sums.waited), *key));
-        for ((thread, word, kind, holder), sums) in rows.into_iter().take(MAX_OBJECTS) {
+        for ((thread, word, kind, holder), sums) in self.longest() {
             // A condition variable of Rust may look the same for one wait.
             let is_lock = self.waits.get(&word).is_some_and(|waits| *waits > 1);
             let holder = holder.filter(|(_, basis)| is_lock || *basis == Basis::Memory);
@@ -79,7 +92,7 @@ impl OfWaits for Table {
                 of_holder(running),
                 of_holder(preempted + ready),
                 of_holder(blocked),
-                most.and_then(|(reason, _)| world.reason(*reason)).into(),
+                most.filter(|_| holder.is_some()).and_then(|(reason, _)| world.reason(*reason)).into(),
             ]);
         }
     }

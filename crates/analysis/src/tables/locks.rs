@@ -2,7 +2,7 @@
 
 use super::lock_waits::process;
 use crate::World;
-use crate::waited_for::{Basis, EachWait, MAX_OBJECTS, OfWaits, Wait, Word, address};
+use crate::waited_for::{Basis, EachWait, MAX_KEPT, MAX_OBJECTS, OfWaits, Wait, Word, address};
 use model::{Coded, Ns, Rows, ThreadKey, WaitKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -26,6 +26,16 @@ struct Lock {
     basis: Option<Basis>,
 }
 
+impl Table {
+    /// Takes the locks with the longest waits.
+    fn longest(&mut self) -> Vec<((Word, WaitKind), Lock)> {
+        let mut locks: Vec<_> = self.0.drain().collect();
+        locks.sort_by_key(|((word, kind), lock)| (Reverse(lock.waited), *word, *kind));
+        locks.truncate(MAX_OBJECTS);
+        locks
+    }
+}
+
 impl OfWaits for Table {
     fn wait(&mut self, wait: &Wait) {
         let Some(of) = wait.word.filter(|(_, kind)| kind.is_lock()) else { return };
@@ -44,12 +54,13 @@ impl OfWaits for Table {
         if let Some(by) = wait.released_by.filter(|by| *by > ThreadKey::IDLE) {
             *lock.releasers.entry(by).or_default() += 1;
         }
+        if self.0.len() > MAX_KEPT {
+            self.0 = self.longest().into_iter().collect();
+        }
     }
 
     fn finish(&mut self, _: &World, out: &mut dyn Rows) {
-        let mut locks: Vec<_> = self.0.drain().collect();
-        locks.sort_by_key(|((word, kind), lock)| (Reverse(lock.waited), *word, *kind));
-        for ((word, kind), mut lock) in locks.into_iter().take(MAX_OBJECTS) {
+        for ((word, kind), mut lock) in self.longest() {
             // A condition variable of Rust may look the same for one wait.
             if lock.waits == 1 && lock.basis == Some(Basis::Release) {
                 lock.holders.clear();

@@ -1,6 +1,6 @@
 //! What each thread waited for: all its blocked time, by system call and object.
 
-use crate::waited_for::{EachWait, MAX_OBJECTS, OfWaits, Wait, address};
+use crate::waited_for::{EachWait, MAX_KEPT, MAX_OBJECTS, OfWaits, Wait, address};
 use crate::{ReasonId, World};
 use model::{Coded, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
 use rustc_hash::FxHashMap;
@@ -8,9 +8,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 pub(crate) type WaitObjects = EachWait<Table>;
-
-/// With more objects, those with the shortest waits are summed up.
-const MAX_KEPT: usize = 4 * MAX_OBJECTS;
 
 #[derive(Default)]
 pub(crate) struct Table {

@@ -49,7 +49,7 @@ struct seen {
 	/* If masks are compared (affinity.h). */
 	u32 of; /* the TID of the mask */
 	u64 mask; /* the mask's checksum */
-	u64 memory_read; /* when the words at its futex were last read (objects.h); with it, an entry is a cache line */
+	u64 memory_read; /* when the words at which futex were last read (objects.h); with it, an entry is a cache line */
 };
 
 struct {

@@ -18,10 +18,11 @@ pub(super) const RULE: Rule = Rule {
                 a file or waited for a CPU.",
         rationale: "A thread that waits for a lock is as late as its holder is slow. What the holder does with the lock in its hand, and need not do \
                   there, delays all that wait.",
-        certainty: "The memory of the program named the holder when the wait began, and that thread was the first to wake the lock's waiters. So \
-               the holder and what it did are recorded; which part of it needs the lock is unknown. It is assumed that the holder need not \
-               wait with the lock held, and needs it for half of the rest. Recordings by corewise have it (x86-64; mutexes and rwlocks of glibc, \
-               musl). Short holds are reported by lock-convoy and global-lock.",
+        certainty: "The holder is the first thread that woke the lock's waiters after the wait began, and the memory of the program named it \
+               (glibc, musl's recursive mutexes), or names no thread (Rust). So the holder and what it did are recorded; which part of it needs the \
+               lock is unknown. It is assumed that the holder need not wait with the lock held, and needs it for half of the rest. Recordings by \
+               corewise have it (x86-64). Locks whose value does not show that they are locks are not seen: Python's, Java's monitors, Go's, \
+               OpenMP's, semaphores. Short holds are reported by lock-convoy and global-lock.",
         fix: "Sleep, read and compute without the lock: prepare the result first, and take the lock only to publish it. Or split the lock.",
         example: "A, a frame loop, waits 22 ms for a mutex, because B, a loader, reads a file while it holds it.",
     },
@@ -132,10 +133,14 @@ fn finding(ctx: &RuleContext<'_>, key: ThreadKey, holder: Holder, least: Ns) -> 
     let claims: Vec<_> =
         holder.waiters.iter().map(|(thread, waits)| ctx.claim(*thread, waits.tid, waits.saving())).collect();
     let [running, ready, blocked] = holder.did;
-    let name = ctx.name(key);
-    let what = match blocked > running + ready {
-        true => format!("Let {name} give the lock back before it waits"),
-        false => format!("Let {name} hold the lock only while it changes shared data"),
+    let is_name_of_waiter = claims.iter().any(|claim| claim.name == ctx.name(key));
+    let name = if is_name_of_waiter { format!("{} {}", ctx.name(key), holder.tid) } else { ctx.name(key) };
+    let what = match [blocked > running + ready, ready > running] {
+        [true, _] => format!("Let {name} give the lock back before it waits"),
+        [_, true] => format!(
+            "Let {name} run while it holds the lock: raise its priority, or let the lock lend it (PTHREAD_PRIO_INHERIT)"
+        ),
+        _ => format!("Let {name} hold the lock only while it changes shared data"),
     };
     let change = Fix::SplitLock { threads: threads(&claims) };
     let finding = ctx.finding(claims, change, what);

@@ -82,6 +82,10 @@ const WAITERS: u32 = 1 << 31;
 const OWNER: u32 = (1 << 30) - 1;
 /// The largest TID that the kernel gives (`PID_MAX_LIMIT`).
 const MAX_TID: u32 = 1 << 22;
+/// `EBUSY`, with which musl locks a mutex of the normal type, and above which numbers in a word are TIDs.
+const MAX_COUNT: u32 = 16;
+/// The value of such a mutex for which threads wait.
+const MUSL_CONTENDED: u32 = WAITERS | MAX_COUNT;
 /// A mutex of glibc and of Rust's standard library that is locked, and for which threads wait.
 const CONTENDED: u32 = 2;
 /// The flag with which glibc waits for the words of a rwlock (`PTHREAD_RWLOCK_FUTEX_USED`), with 0 or 1 added.
@@ -107,6 +111,19 @@ impl FutexWait {
         self.operation & PRIVATE != 0
     }
 
+    /// The owner in the expected value: of a robust mutex, and of musl's mutexes that store it. Small numbers are something else, as in
+    /// musl's mutex (`EBUSY`), its lock of readers, and its own locks, which count.
+    fn held_by(&self) -> Option<Tid> {
+        let owner = self.expected & OWNER;
+        if self.expected & WAITERS != 0 && owner > MAX_COUNT { thread(owner) } else { None }
+    }
+
+    /// Whether the call does not show what the word is because the memory was not read. An earlier wait for the same word may show it.
+    #[must_use]
+    pub fn is_unclear(&self) -> bool {
+        !self.read && matches!(self.expected, CONTENDED | 3) && matches!(self.command(), WAIT | WAIT_BITSET)
+    }
+
     /// What the word is, as far as the call and the memory show it.
     ///
     /// A `pthread_join` of glibc waits for the word in which the kernel clears the thread's TID when it ends, so the value is that TID, and
@@ -114,19 +131,21 @@ impl FutexWait {
     #[must_use]
     pub fn kind(&self) -> WaitKind {
         let with_clock = self.operation & CLOCK_REALTIME != 0;
-        let holds_owner = self.expected & WAITERS != 0 && thread(self.expected & OWNER).is_some();
+        let [_, at_8, writer] = self.words;
         match (self.command(), self.expected) {
             (LOCK_PI | LOCK_PI2, _) => WaitKind::PiMutex,
-            (WAIT | WAIT_BITSET, _) if holds_owner => WaitKind::Mutex,
+            (WAIT | WAIT_BITSET, MUSL_CONTENDED) => WaitKind::Mutex,
+            (WAIT | WAIT_BITSET, _) if self.held_by().is_some() => WaitKind::Mutex,
             (WAIT_BITSET, expected)
                 if with_clock && !self.is_private() && expected > 3 && thread(expected).is_some() =>
             {
                 WaitKind::Thread
             }
-            (WAIT, CONTENDED) => WaitKind::Mutex,
+            // A barrier or an atomic variable may have this value, too, but no owner next to it.
+            (WAIT, CONTENDED) if self.read && thread(at_8).is_some() => WaitKind::Mutex,
             (WAIT_BITSET, CONTENDED) if !with_clock => WaitKind::Mutex,
             (WAIT_BITSET, expected)
-                if with_clock && expected & !1 == RWLOCK_WAITED && self.read && self.words[2] <= MAX_TID =>
+                if with_clock && expected & !1 == RWLOCK_WAITED && self.read && writer <= MAX_TID =>
             {
                 WaitKind::RwLock
             }
@@ -144,7 +163,7 @@ impl FutexWait {
         let [word, at_8, writer] = self.words;
         match self.kind() {
             WaitKind::PiMutex => thread(word & OWNER),
-            WaitKind::Mutex if self.expected & WAITERS != 0 => thread(self.expected & OWNER),
+            WaitKind::Mutex if self.expected & WAITERS != 0 => self.held_by(),
             WaitKind::Mutex if self.command() == WAIT => thread(at_8),
             WaitKind::RwLock => thread(writer),
             WaitKind::Thread => thread(self.expected),
@@ -166,7 +185,9 @@ mod tests {
     #[test]
     fn the_call_shows_what_the_word_is() {
         assert_eq!(wait(128, 2, [2, 700, 0]), (WaitKind::Mutex, Some(700)), "glibc");
-        assert_eq!(wait(128, 2, [2, 0, 0]), (WaitKind::Mutex, None), "glibc, between two holders");
+        assert_eq!(wait(128, 2, [2, 0, 0]), (WaitKind::Signal, None), "a barrier of two, an atomic variable");
+        assert_eq!(wait(128, WAITERS | 16, [WAITERS | 16, 0, 0]), (WaitKind::Mutex, None), "musl stores no owner");
+        assert_eq!(wait(128, WAITERS | 2, [WAITERS | 2, 0, 0]), (WaitKind::Signal, None), "musl, two readers");
         assert_eq!(wait(0, WAITERS | 700, [WAITERS | 700, 0, 0]), (WaitKind::Mutex, Some(700)), "robust");
         assert_eq!(wait(128 | 6, 0, [WAITERS | 700, 0, 0]), (WaitKind::PiMutex, Some(700)));
         assert_eq!(wait(137, 2, [2, 700, 0]), (WaitKind::Mutex, None), "Rust stores no owner");

@@ -112,8 +112,8 @@ table! {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "Threads that wait for locks until the end of the requested range, each for one that the next of them holds, according to the memory \
-              at the lock: none of them goes on. A thread that waits for a lock that it holds itself is a cycle of one.",
+        doc: "Threads that wait for locks until the end of the requested range, or until their program is killed or exits, each for one that the \
+              next of them holds, according to the memory at the lock: none of them goes on. A thread that waits for a lock that it holds itself is a cycle of one.",
         key: [CYCLE, THREAD],
         columns: {
             CYCLE: Count = "Number of the cycle, from 1.",

@@ -62,7 +62,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     page.heading(&format!("Waits for locks: {}", count_of(rows.len(), all, "row")));
     page.paragraph(&format!(
         "{} for {} took {} ms. Held: how long of it the thread that had the lock when the waits began went on to hold it, and what that thread \
-         did meanwhile. Unknown: the lock stores no holder, as in Rust's standard library, or the memory and the next wake differ.",
+         did meanwhile. Unknown: readers hold it, or the memory and the next wake differ. Locks whose value does not show that they are locks \
+         (Python's, Java's monitors, semaphores) are not among them: the table wait_objects has all waits.",
         plural(waits.unsigned_abs(), "wait"),
         plural(locks.len() as u64, "lock"),
         ms(waited)
