@@ -40,18 +40,18 @@ pub(crate) struct Wait {
     pub(crate) word: Option<(Word, WaitKind)>,
     /// The thread that held the lock when the wait began: it was the first to wake the word.
     pub(crate) holder: Option<ThreadKey>,
-    /// How that is known.
+    /// How the holder is known.
     pub(crate) basis: Option<Basis>,
-    /// The thread that the memory named when the wait began.
-    pub(crate) named: Option<ThreadKey>,
-    /// The TID of that thread.
+    /// Its TID.
     pub(crate) holder_tid: Tid,
-    /// How long that thread held it, from the begin of the wait.
+    /// How long it held the lock, from the begin of the wait.
     pub(crate) held: Ns,
     /// What the holder did meanwhile, in the order of [`Recent::during`].
     pub(crate) holder_times: [Ns; 4],
     /// What it waited for longest meanwhile.
     pub(crate) holder_reason: Option<ReasonId>,
+    /// The thread that the memory named when the wait began. It may not be the holder: memory can be out of date.
+    pub(crate) named: Option<ThreadKey>,
     /// How many threads in turn woke the word during the wait.
     pub(crate) holders: i64,
     /// The thread that ended the wait by waking the word; [`ThreadKey::IDLE`]: an interrupt, as at a timeout.
@@ -130,9 +130,9 @@ struct WaitedFor {
     waiters: FxHashMap<Word, Vec<ThreadKey>>,
     /// The threads of each process by their TIDs in its own namespace.
     numbers: FxHashMap<(Pid, Tid), ThreadKey>,
-    /// Words that are known to be locks.
+    /// Words whose memory showed that they are locks. Memory is not read at every wait.
     kinds: FxHashMap<Word, WaitKind>,
-    /// Words that processes share, by another process's address of them.
+    /// The word that stands for a shared one, by the address in another process.
     same: FxHashMap<Word, Word>,
     /// The threads whose waits ended at this instant, in order.
     ended: VecDeque<ThreadKey>,
@@ -145,7 +145,7 @@ const RESTARTED: &str = "restart_syscall";
 /// The system call that waits for words and wakes them.
 const FUTEX: &str = "futex";
 
-/// Calls in which the kernel wakes the word of a thread that ends.
+/// The system calls with which a thread ends: the kernel wakes the word for which those wait that join it.
 const EXITS: [&str; 2] = ["exit", "exit_group"];
 
 impl WaitedFor {

@@ -28,8 +28,8 @@ pub struct FutexWait {
     pub operation: u16,
     /// The value that the word has to have.
     pub expected: u32,
-    /// Whether the memory was read. It is not if the expected value is 0, which no lock that is held has, or if it was read less than
-    /// 0.1 ms before for this thread. The words are 0 then.
+    /// Whether the memory was read. It is not if the expected value is 0, which no lock that is held has, or if this thread read it
+    /// less than 0.1 ms before. The words are 0 then.
     pub read: bool,
     /// Whether the word lies in the thread's own stack or among its variables, where other threads seldom wait.
     pub own: bool,
@@ -113,7 +113,7 @@ impl FutexWait {
 
     /// The owner in the expected value: of a robust mutex, and of musl's mutexes that store it. Small numbers are something else, as in
     /// musl's mutex (`EBUSY`), its lock of readers, and its own locks, which count.
-    fn held_by(&self) -> Option<Tid> {
+    fn owner_in_value(&self) -> Option<Tid> {
         let owner = self.expected & OWNER;
         if self.expected & WAITERS != 0 && owner > MAX_COUNT { thread(owner) } else { None }
     }
@@ -135,7 +135,7 @@ impl FutexWait {
         match (self.command(), self.expected) {
             (LOCK_PI | LOCK_PI2, _) => WaitKind::PiMutex,
             (WAIT | WAIT_BITSET, MUSL_CONTENDED) => WaitKind::Mutex,
-            (WAIT | WAIT_BITSET, _) if self.held_by().is_some() => WaitKind::Mutex,
+            (WAIT | WAIT_BITSET, _) if self.owner_in_value().is_some() => WaitKind::Mutex,
             (WAIT_BITSET, expected)
                 if with_clock && !self.is_private() && expected > 3 && thread(expected).is_some() =>
             {
@@ -163,7 +163,7 @@ impl FutexWait {
         let [word, at_8, writer] = self.words;
         match self.kind() {
             WaitKind::PiMutex => thread(word & OWNER),
-            WaitKind::Mutex if self.expected & WAITERS != 0 => self.held_by(),
+            WaitKind::Mutex if self.expected & WAITERS != 0 => self.owner_in_value(),
             WaitKind::Mutex if self.command() == WAIT => thread(at_8),
             WaitKind::RwLock => thread(writer),
             WaitKind::Thread => thread(self.expected),

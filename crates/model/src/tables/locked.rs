@@ -10,8 +10,8 @@ table! {
         made_from: Analysis,
         large: true,
         doc: "Each wait for a lock in a futex call: which thread held the lock, what that thread did meanwhile, and which thread ended the \
-              wait, in the order of the ends. The recorder reads the call's address and the words of memory that name a holder \
-              (`corewise record`, on x86-64); no rows if the recording has neither. The holder is the first thread that woke the lock's \
+              wait, in the order of the ends. `corewise record` reads the call's address and the words of memory that name a holder (on x86-64); \
+              other recordings have no rows. The holder is the first thread that woke the lock's \
               waiters after the wait began, unless the memory named another one. It is unknown for rwlocks that readers hold.",
         key: [THREAD, START_NS],
         columns: {

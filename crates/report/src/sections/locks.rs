@@ -8,7 +8,7 @@ use model::tables::{self, lock_holders, lock_waits};
 use model::{Ns, Span, ThreadKey};
 use page::{Column, Page, push};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub const SECTION: Section = Section {
     id: "locks",
@@ -33,7 +33,7 @@ struct Sum {
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     use lock_holders::*;
     let mut sums: BTreeMap<(String, String, String), Sum> = BTreeMap::new();
-    let mut locks = std::collections::BTreeSet::new();
+    let mut locks = BTreeSet::new();
     ctx.each_row(Table, |row| {
         locks.insert((row.get(PID), row.get(LOCK).to_owned()));
         let holder = row.get(HOLDER).map_or_else(|| "unknown".to_owned(), |key| ctx.name(Some(key)));
