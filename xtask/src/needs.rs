@@ -40,6 +40,11 @@ pub const NEEDS: &[Need] = &[
         how: "root, and sudo mount -t tracefs nodev /sys/kernel/tracing",
         met: |_| is_root() && Path::new("/sys/kernel/tracing/instances").is_dir(),
     },
+    Need {
+        name: "kernel locks",
+        how: "Linux 6.16 or later, built with CONFIG_DETECT_HUNG_TASK_BLOCKER",
+        met: |m| m.doctor_says("locks of the kernel for which threads wait"),
+    },
     Need { name: "CPU quotas", how: "root, and a cgroup hierarchy with the CPU controller", met: |_| has_quotas() },
     Need {
         name: "Linux 6.18",

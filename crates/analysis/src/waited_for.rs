@@ -15,14 +15,43 @@ use crate::by_thread::ByThread;
 use crate::recent::Recent;
 use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{
-    Change, FutexWait, NameId, Ns, Pid, Rows, SetTo, Span, StackId, ThreadKey, ThreadState, ThreadStretch, Tid,
-    TimelineEvent, WaitKind,
+    Change, FutexWait, NameId, Ns, ObjectWait, Pid, Rows, SetTo, Span, StackId, ThreadKey, ThreadState, ThreadStretch,
+    Tid, TimelineEvent, Value, WaitKind,
 };
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// A word: the process, if known, and the address in it; of a word that processes share, those of one of them.
-pub(crate) type Word = (Pid, u64);
+/// What a thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Object {
+    /// A futex word: the process, if known, and the address in it; of a word that processes share, those of one of them.
+    Word(Pid, u64),
+    /// Anything else, by its number.
+    Other(WaitKind, u64),
+}
+
+impl Object {
+    /// Returns the cell of its process; null: it belongs to none.
+    pub(crate) fn process(self) -> Value {
+        match self {
+            Self::Word(pid, _) => Some(i64::from(pid.0)).filter(|_| pid != Pid::UNKNOWN).into(),
+            Self::Other(..) => Value::Null,
+        }
+    }
+
+    /// Returns what distinguishes it from others of its kind: an address, a number, or the device and inode of a file.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Word(_, address) => format!("{address:#x}"),
+            Self::Other(WaitKind::File | WaitKind::Device, id) => {
+                let (device, inode) = (id >> 32, id & u64::from(u32::MAX));
+                // The kernel's own encoding (MAJOR, MINOR).
+                format!("{}:{}/{inode}", device >> 20, device & 0xf_ffff)
+            }
+            Self::Other(_, id) => id.cast_signed().to_string(),
+        }
+    }
+}
 
 /// A wait that is over, or that lasts beyond the end.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +65,10 @@ pub(crate) struct Wait {
     pub(crate) is_over: bool,
     pub(crate) reason: Option<ReasonId>,
     pub(crate) stack: StackId,
-    /// The word that it waits for, if it waits in a futex call and that was recorded.
-    pub(crate) word: Option<(Word, WaitKind)>,
+    /// What it waits for, if that was recorded.
+    pub(crate) object: Option<(Object, WaitKind)>,
+    /// Its name, if it has one.
+    pub(crate) name: NameId,
     /// The thread that held the lock when the wait began: it was the first to wake the word.
     pub(crate) holder: Option<ThreadKey>,
     /// How the holder is known.
@@ -85,8 +116,34 @@ struct Thread {
     open: Option<Open>,
     /// The wait that ended at this instant. Another event of the instant may say that its waker did not wake the word.
     ended: Option<(Open, Ended)>,
-    /// What it waited for last; a call that a signal interrupted goes on for the same.
-    last: Option<FutexWait>,
+    /// What it waits for, or waited for last.
+    last: Option<Target>,
+    /// What it waited for before that. A call that a signal interrupted goes on for the same.
+    before: Option<Target>,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy)]
+struct Target {
+    object: Object,
+    kind: WaitKind,
+    name: NameId,
+    /// The call, if it is a futex.
+    futex: Option<FutexWait>,
+    /// The thread that the memory names, by its TID; of a futex, in its own namespace.
+    named: Option<Tid>,
+}
+
+impl Target {
+    /// Returns the address of the word that a thread wakes that ends the wait, in its own process; of what has no address, 0.
+    fn address(&self) -> u64 {
+        self.futex.map_or(0, |wait| wait.address)
+    }
+
+    /// Whether other processes may have the same word at other addresses.
+    fn is_shared_word(&self) -> bool {
+        self.futex.is_some_and(|wait| !wait.is_private())
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -95,7 +152,7 @@ struct Open {
     begins: bool,
     reason: Option<ReasonId>,
     stack: StackId,
-    futex: Option<(Word, FutexWait, WaitKind)>,
+    target: Option<Target>,
     /// The first thread that woke the word in a row, and until when.
     first: Option<(ThreadKey, Ns)>,
     last: ThreadKey,
@@ -106,7 +163,7 @@ struct Open {
 struct Ended {
     at: Ns,
     waker: ThreadKey,
-    /// The address of the word that the waker wakes, in its own process; `None`: it does something else.
+    /// The address of the word that the waker wakes, in its own process, or 0; `None`: it does something else.
     address: Option<u64>,
 }
 
@@ -126,14 +183,16 @@ impl Open {
 /// The waits of all threads.
 struct WaitedFor {
     threads: ByThread<Thread>,
-    /// The threads that wait for each word.
-    waiters: FxHashMap<Word, Vec<ThreadKey>>,
+    /// The threads that wait for each object.
+    waiters: FxHashMap<Object, Vec<ThreadKey>>,
     /// The threads of each process by their TIDs in its own namespace.
     numbers: FxHashMap<(Pid, Tid), ThreadKey>,
+    /// All threads by their TIDs.
+    tids: FxHashMap<Tid, ThreadKey>,
     /// Words whose memory showed that they are locks. Memory is not read at every wait.
-    kinds: FxHashMap<Word, WaitKind>,
+    kinds: FxHashMap<Object, WaitKind>,
     /// The word that stands for a shared one, by the address in another process.
-    same: FxHashMap<Word, Word>,
+    same: FxHashMap<Object, Object>,
     /// The threads whose waits ended at this instant, in order.
     ended: VecDeque<ThreadKey>,
     over: VecDeque<Wait>,
@@ -154,6 +213,7 @@ impl WaitedFor {
             threads: ByThread::new(),
             waiters: FxHashMap::default(),
             numbers: FxHashMap::default(),
+            tids: FxHashMap::default(),
             kinds: FxHashMap::default(),
             same: FxHashMap::default(),
             ended: VecDeque::new(),
@@ -169,6 +229,7 @@ impl WaitedFor {
             thread.tid = stretch.tid;
             let process = world.groups.process(stretch.thread).unwrap_or(Pid::UNKNOWN);
             self.numbers.insert((process, thread.inner.unwrap_or(stretch.tid)), stretch.thread);
+            self.tids.insert(stretch.tid, stretch.thread);
         }
         thread.recent.push(stretch);
         if let Some(open) = thread.open.take() {
@@ -176,7 +237,7 @@ impl WaitedFor {
                 ThreadState::Ready => stretch.waker_thread,
                 _ => ThreadKey::UNKNOWN,
             };
-            let address = open.futex.map(|(_, wait, _)| wait.address);
+            let address = open.target.map(|target| target.address());
             let ended = Ended { at: stretch.span.start, waker, address };
             if let Some((open, ended)) = thread.ended.replace((open, ended)) {
                 self.end(stretch.thread, open, Some(ended), world);
@@ -184,12 +245,14 @@ impl WaitedFor {
             self.ended.push_back(stretch.thread);
         }
         if stretch.state == ThreadState::Blocked {
-            self.threads.of(stretch.thread).open = Some(Open {
+            let thread = self.threads.of(stretch.thread);
+            thread.before = thread.last.take();
+            thread.open = Some(Open {
                 span: stretch.span,
                 begins: begins == Begins::Here && stretch.span.start > Ns::ZERO,
                 reason: None,
                 stack: StackId::NONE,
-                futex: None,
+                target: None,
                 first: None,
                 last: ThreadKey::UNKNOWN,
                 holders: 0,
@@ -203,11 +266,11 @@ impl WaitedFor {
         of.recent.waits_for(world.now, reason);
         let Some(open) = of.open.as_mut().filter(|open| open.span.start == world.now) else { return };
         open.reason = Some(reason);
-        if open.futex.is_none()
-            && let Some(last) = of.last
+        if open.target.is_none()
+            && let Some(before) = of.before
             && world.reason(reason) == Some(RESTARTED)
         {
-            self.waits(thread, last, world);
+            self.waits(thread, before, world.now);
         }
     }
 
@@ -221,7 +284,15 @@ impl WaitedFor {
     /// Takes an event.
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, world: &World) {
         match event.what {
-            Change::FutexWait(wait) => self.waits(thread, wait, world),
+            Change::FutexWait(wait) => {
+                let target = self.target(thread, wait, world);
+                self.waits(thread, target, world.now);
+            }
+            Change::ObjectWait(ObjectWait { kind, id, name, holder, .. }) => {
+                let named = Some(holder).filter(|tid| *tid != Tid::UNKNOWN);
+                let target = Target { object: Object::Other(kind, id), kind, name, futex: None, named };
+                self.waits(thread, target, world.now);
+            }
             Change::WokenByCall(call, argument) => self.woken_by_call(thread, call, argument, world),
             _ => {}
         }
@@ -236,26 +307,34 @@ impl WaitedFor {
     }
 
     /// Returns the word at an address of a thread's process.
-    fn word(&self, thread: ThreadKey, address: u64, world: &World) -> Word {
-        let word = (world.groups.process(thread).unwrap_or(Pid::UNKNOWN), address);
+    fn word(&self, thread: ThreadKey, address: u64, world: &World) -> Object {
+        let word = Object::Word(world.groups.process(thread).unwrap_or(Pid::UNKNOWN), address);
         self.same.get(&word).copied().unwrap_or(word)
     }
 
-    fn waits(&mut self, thread: ThreadKey, wait: FutexWait, world: &World) {
-        let word = self.word(thread, wait.address, world);
-        let kind =
-            if wait.is_unclear() { self.kinds.get(&word).copied().unwrap_or_else(|| wait.kind()) } else { wait.kind() };
+    /// Returns what a thread waits for in a futex call.
+    fn target(&mut self, thread: ThreadKey, wait: FutexWait, world: &World) -> Target {
+        let object = self.word(thread, wait.address, world);
+        let kind = if wait.is_unclear() {
+            self.kinds.get(&object).copied().unwrap_or_else(|| wait.kind())
+        } else {
+            wait.kind()
+        };
         if kind.is_lock() && wait.read {
             if self.kinds.len() >= MAX_KEPT {
                 self.kinds.clear();
             }
-            self.kinds.insert(word, kind);
+            self.kinds.insert(object, kind);
         }
+        Target { object, kind, name: NameId::NONE, futex: Some(wait), named: wait.owner() }
+    }
+
+    fn waits(&mut self, thread: ThreadKey, target: Target, now: Ns) {
         let of = self.threads.of(thread);
-        if let Some(open) = of.open.as_mut().filter(|open| open.span.start == world.now && open.futex.is_none()) {
-            open.futex = Some((word, wait, kind));
-            of.last = Some(wait);
-            self.waiters.entry(word).or_default().push(thread);
+        if let Some(open) = of.open.as_mut().filter(|open| open.span.start == now && open.target.is_none()) {
+            open.target = Some(target);
+            of.last = Some(target);
+            self.waiters.entry(target.object).or_default().push(thread);
         }
     }
 
@@ -265,22 +344,22 @@ impl WaitedFor {
             && ended.at == world.now
         {
             // A word that processes share may have another address in each.
-            let elsewhere = call == FUTEX && open.futex.is_some_and(|(_, wait, _)| !wait.is_private());
+            let elsewhere = call == FUTEX && open.target.is_some_and(|target| target.is_shared_word());
             // A thread that ends wakes those that wait for its end, and signals its parent and the others of its process.
-            let ends = EXITS.contains(&call) && open.futex.is_some_and(|(.., kind)| kind == WaitKind::Thread);
+            let ends = EXITS.contains(&call) && open.target.is_some_and(|target| target.kind == WaitKind::Thread);
             ended.address = if elsewhere { Some(argument) } else { ended.address.filter(|_| ends) };
         }
     }
 
     /// Joins the words of two processes that are the same: a thread of one of them wakes what waits for the other.
-    fn join(&mut self, word: Word, other: Word) {
+    fn join(&mut self, word: Object, other: Object) {
         if self.same.len() >= MAX_KEPT {
             self.same.clear();
         }
         let moved = self.waiters.remove(&other).unwrap_or_default();
         for waiter in &moved {
-            if let Some((of, ..)) = self.threads.of(*waiter).open.as_mut().and_then(|open| open.futex.as_mut()) {
-                *of = word;
+            if let Some(target) = self.threads.of(*waiter).open.as_mut().and_then(|open| open.target.as_mut()) {
+                target.object = word;
             }
         }
         self.waiters.entry(word).or_default().extend(moved);
@@ -307,17 +386,17 @@ impl WaitedFor {
     /// Ends a wait; without `ended`, it lasts beyond the end.
     fn end(&mut self, thread: ThreadKey, mut open: Open, ended: Option<Ended>, world: &World) {
         let wakes = ended.filter(|ended| ended.waker > ThreadKey::IDLE && ended.address.is_some());
-        if let Some((word, wait, _)) = open.futex
+        if let Some(target) = open.target
             && let Some((waker, address)) = wakes.and_then(|ended| Some((ended.waker, ended.address?)))
-            && !wait.is_private()
+            && target.is_shared_word()
         {
             let other = self.word(waker, address, world);
-            if other != word {
-                self.join(word, other);
+            if other != target.object {
+                self.join(target.object, other);
             }
         }
-        if let Some((word, ..)) = open.futex
-            && let Some(waiters) = self.waiters.get_mut(&word)
+        if let Some(target) = open.target
+            && let Some(waiters) = self.waiters.get_mut(&target.object)
         {
             waiters.retain(|waiter| *waiter != thread);
             if let Some(ended) = wakes {
@@ -329,20 +408,24 @@ impl WaitedFor {
                 }
             }
             if waiters.is_empty() {
-                self.waiters.remove(&word);
+                self.waiters.remove(&target.object);
             }
         }
-        let kind = open.futex.map(|(word, _, kind)| (word, kind));
-        let named = open.futex.and_then(|(_, wait, _)| wait.owner());
-        let first = open.first.filter(|(by, _)| kind.is_some_and(|(_, kind)| kind.is_lock()) && *by != thread);
-        let number = |of: &Thread| of.inner.unwrap_or(of.tid);
+        let kind = open.target.map(|target| target.kind);
+        let named = open.target.and_then(|target| target.named);
+        let first = open.first.filter(|(by, _)| kind.is_some_and(WaitKind::is_lock) && *by != thread);
+        let is_futex = open.target.is_some_and(|target| target.futex.is_some());
+        let number = |of: &Thread| of.inner.filter(|_| is_futex).unwrap_or(of.tid);
         let is_named = |by: ThreadKey| self.threads.get(by).map(number) == named;
-        let is_mutex = kind.is_some_and(|(_, kind)| kind == WaitKind::Mutex);
         let basis = match first {
             Some((by, _)) if named.is_some() => is_named(by).then_some(Basis::Memory),
-            Some(_) if is_mutex => Some(Basis::Release),
+            Some(_) if matches!(kind, Some(WaitKind::Mutex | WaitKind::KernelMutex)) => Some(Basis::Release),
             _ => None,
         };
+        let named = open.target.zip(named).and_then(|(target, tid)| match target.object {
+            Object::Word(process, _) => self.numbers.get(&(process, tid)).copied(),
+            Object::Other(..) => self.tids.get(&tid).copied(),
+        });
         let held = first.filter(|_| basis.is_some());
         let time =
             held.map_or(Span::new(open.span.start, open.span.start), |(_, until)| Span::new(open.span.start, until));
@@ -359,10 +442,11 @@ impl WaitedFor {
             is_over: ended.is_some(),
             reason: open.reason,
             stack: open.stack,
-            word: kind,
+            object: open.target.map(|target| (target.object, target.kind)),
+            name: open.target.map_or(NameId::NONE, |target| target.name),
             holder: held.map(|(by, _)| by),
             basis,
-            named: named.and_then(|tid| self.numbers.get(&(kind?.0.0, tid)).copied()),
+            named,
             holder_tid: holder.map_or(Tid::UNKNOWN, |holder| holder.tid),
             held: time.len(),
             holder_times: holder.map_or([Ns::ZERO; 4], |holder| holder.recent.during(time)),
@@ -387,11 +471,6 @@ pub(crate) const MAX_OBJECTS: usize = 10_000;
 
 /// How many are kept; beyond that, those with the shortest waits are left out.
 pub(crate) const MAX_KEPT: usize = 4 * MAX_OBJECTS;
-
-/// Returns an address as tables have it.
-pub(crate) fn address(at: u64) -> String {
-    format!("{at:#x}")
-}
 
 /// A table made of the waits.
 pub(crate) trait OfWaits: Default {

@@ -28,6 +28,7 @@ pub mod libbpf;
 mod mapped;
 mod mappings;
 mod mark_point;
+mod objects;
 mod online;
 mod options;
 mod perf_clock;

@@ -177,7 +177,7 @@ impl PerfTracer {
                 .to_owned(),
         ];
         if options.wait_objects {
-            lacks.push("What threads wait for is not recorded: neither system calls, nor locks and the threads that hold them.".to_owned());
+            lacks.push("What threads wait for is not recorded: neither system calls nor their objects, nor locks and the threads that hold them.".to_owned());
         }
         if irq {
             lacks.push("Timers and interrupts sent by other CPUs are not recorded.".to_owned());

@@ -4,6 +4,7 @@ use crate::callchains::Callchains;
 use crate::cgroups::{cpu_hierarchy, unified};
 use crate::focus::Focus;
 use crate::mark_point::Found;
+use crate::objects;
 use crate::processes::Gatherer;
 use crate::samples;
 use crate::spool::{Writer, frame};
@@ -53,11 +54,16 @@ pub struct RecordWriter {
     counters: Vec<String>,
     /// The records with names of timers' functions. The kernel side sends each once.
     functions: Vec<Box<[u8]>>,
+    /// The records of what threads wait for, to be repeated in new segments.
+    objects: Vec<Box<[u8]>>,
     execs: Vec<(i32, u64)>,
     cgroups: HashMap<u64, String>,
     unknown_cgroups: HashSet<u64>,
     settings: HashMap<i32, Settings>,
 }
+
+/// How many objects that threads wait for are repeated in new segments.
+const MAX_OBJECTS: usize = 1 << 16;
 
 impl RecordWriter {
     pub fn new(writer: Writer, focus: Option<Focus>, marks: &[Found], counters: Vec<String>) -> Self {
@@ -73,6 +79,7 @@ impl RecordWriter {
             marks: marks.iter().map(|mark| (mark.name.clone(), mark.stretch)).collect(),
             counters,
             functions: Vec::new(),
+            objects: Vec::new(),
             execs: Vec::new(),
             cgroups: HashMap::new(),
             unknown_cgroups: HashSet::new(),
@@ -134,6 +141,14 @@ impl RecordWriter {
         }
         if head.of == wire::FUNCTION {
             self.functions.push(record.into());
+            return self.write(&[record]);
+        }
+        if head.of == wire::OBJECT {
+            let is_private = self.focus.as_ref().is_some_and(|f| !f.has_thread(head.tid));
+            let record = objects::written(record, is_private);
+            if self.objects.len() < MAX_OBJECTS {
+                self.objects.push(record.into());
+            }
             return self.write(&[record]);
         }
         self.events += 1;
@@ -232,9 +247,9 @@ impl RecordWriter {
         for (number, name) in interrupts() {
             self.write(&[&[frame::IRQ_NAME], &number.to_ne_bytes(), name.as_bytes()]);
         }
-        let functions = std::mem::take(&mut self.functions);
-        functions.iter().for_each(|record| self.write(&[record]));
-        self.functions = functions;
+        let (functions, objects) = (std::mem::take(&mut self.functions), std::mem::take(&mut self.objects));
+        functions.iter().chain(&objects).for_each(|record| self.write(&[record]));
+        (self.functions, self.objects) = (functions, objects);
     }
 
     /// Writes a snapshot's rows.

@@ -5,6 +5,7 @@ use crate::counting::{Counters, MAX_COUNTERS};
 use crate::hidden::{self, Switches};
 use crate::libbpf::{self, has_field, info, possible_cpus, run_on, switch_has_state, why};
 use crate::mark_point::Found;
+use crate::objects;
 use crate::options::{CaptureError, RecordOptions, Sampling};
 use crate::procfs;
 use crate::profile;
@@ -84,8 +85,12 @@ pub const NO_THROTTLES: &str = "Threads throttled by their cgroup's CPU quota ar
 
 /// The sentence for a recording without yields.
 pub const NO_YIELDS: &str = "Threads that called sched_yield are not distinguished from threads preempted on their way back to \
-    user mode, and the system calls in which threads wait, with the locks that they wait for, are not recorded: this needs the registers of \
+    user mode, and the system calls in which threads wait, and what for, are not recorded: this needs the registers of \
     x86-64 and Linux 5.15 or later.";
+
+/// The sentence for a recording without locks of the kernel.
+pub const NO_KERNEL_LOCKS: &str = "Locks of the kernel for which threads wait are not recorded: this needs Linux 6.16 or later, \
+    built with CONFIG_DETECT_HUNG_TASK_BLOCKER.";
 
 /// Programs that are not attached to tracepoints or functions: the recorder runs them.
 const OWN: [&str; 3] = ["hand_over_rest", "report_current_task", "all_threads"];
@@ -115,6 +120,7 @@ pub struct Tracer {
     pub polls_settings: bool,
     reports_throttling: bool,
     reports_yields: bool,
+    reports_kernel_locks: bool,
     reports_parking: bool,
     threads: Link,
     /// The maps of callchains (kernel, user) and the size of a value, bytes; `None`: callchains are not recorded.
@@ -161,6 +167,7 @@ impl Tracer {
         }?;
         tracer.reports_throttling = holds_threads(&btf);
         tracer.reports_yields = reads_registers(&btf);
+        tracer.reports_kernel_locks = options.wait_objects && keeps_blockers(&btf);
         tracer.switches = switches;
         Ok(tracer)
     }
@@ -258,6 +265,7 @@ impl Tracer {
             polls_settings,
             reports_throttling: false,
             reports_yields: false,
+            reports_kernel_locks: false,
             reports_parking,
             threads,
             stacks: stacks.map(|(kernel, user)| [kernel, user].map(|(fd, bytes, _)| (fd, bytes))),
@@ -304,6 +312,11 @@ impl Tracer {
     /// Whether switches distinguish calls of `sched_yield` from preemptions on the way back to user mode.
     pub fn reports_yields(&self) -> bool {
         self.reports_yields
+    }
+
+    /// Whether it reports for which locks of the kernel threads wait.
+    pub fn reports_kernel_locks(&self) -> bool {
+        self.reports_kernel_locks
     }
 
     /// Whether it reports CPUs that go offline and come online.
@@ -472,6 +485,9 @@ fn open(
     if !reads_registers(btf) {
         lacks.push(NO_YIELDS.into());
     }
+    if wanted.wait_objects && !keeps_blockers(btf) {
+        lacks.push(NO_KERNEL_LOCKS.into());
+    }
     let has_request_disk = has_point("block_rq_issue") && has_field(btf, "request_queue", "disk");
     if !has_request_disk {
         lacks.push("Requests to block devices are not recorded: this needs Linux 5.15 or later.".into());
@@ -520,7 +536,8 @@ fn open(
         (".infer", u32::from(wanted.infer)),
         (".counters", wanted.counters),
         (".registers", u32::from(reads_registers(btf))),
-        (".objects", futex_call(btf, wanted.wait_objects)),
+        (".objects", u32::from(wanted.wait_objects)),
+        (".futex", futex_call(btf, wanted.wait_objects)),
         (".groups", u32::from(cpu_hierarchy().is_some_and(|hierarchy| !hierarchy.unified))),
         (".interrupts", kinds.iter().filter(|(wanted, _)| *wanted).map(|(_, bit)| bit).sum()),
     ];
@@ -535,6 +552,15 @@ fn open(
             "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
             "sample_record" => map.set_autocreate(wanted.sampling.hz().is_some()),
+            "objects" | "object_record" => map.set_autocreate(wanted.wait_objects),
+            name if name.ends_with(".calls") => {
+                if wanted.wait_objects
+                    && let Some(value) = map.initial_value_mut()
+                {
+                    objects::set_calls(value);
+                }
+                Ok(())
+            }
             name => {
                 if let Some((_, set)) = set.iter().find(|(section, _)| name.ends_with(section))
                     && let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4))
@@ -594,7 +620,12 @@ fn reads_registers(btf: &Btf<'_>) -> bool {
         && btf.type_by_name::<types::Func<'_>>("bpf_task_pt_regs").is_some()
 }
 
-/// The number of the futex call, if programs read what it waits for (`objects.h`); else 0.
+/// Whether the kernel keeps for which of its locks a thread waits (`objects.h`).
+fn keeps_blockers(btf: &Btf<'_>) -> bool {
+    has_field(btf, "task_struct", "blocker")
+}
+
+/// The number of the futex call, if programs read what it waits for (`futexes.h`); else 0.
 fn futex_call(btf: &Btf<'_>, wanted: bool) -> u32 {
     if wanted && reads_registers(btf) { libc::SYS_futex as u32 } else { 0 }
 }

@@ -2,6 +2,7 @@
 //!
 //! The bytes are read from files that may be truncated or corrupt, so no length or number is trusted.
 
+use crate::objects;
 use model::{
     Clock, CpuId, Event, EventKind, FutexWait, IrqKind, NameId, Ns, Prio, StackId, Switch, SwitchOut, Tid, Wake,
     WakeKind,
@@ -40,6 +41,7 @@ pub const UNPARKED: u8 = 23;
 pub const FUNCTION: u8 = 24;
 pub const MASK_CHANGED: u8 = 25;
 pub const COUNTED_AT_MARK: u8 = 29;
+pub const OBJECT: u8 = 30;
 
 /// Reads numbers one after another. After the end it returns zeros and clears `complete`.
 pub struct Bytes<'a> {
@@ -179,10 +181,13 @@ const WITH_STACKS: u8 = 0x80;
 const WITH_CALL: u8 = 0x40;
 /// Flag of an event's kind: what a futex call waits for follows.
 const WITH_FUTEX: u8 = 0x20;
-/// Bit of it: the words of memory follow.
-const FUTEX_WORDS: u16 = 4;
+/// The bits of a futex's address. Above them are three bits, which say that the words could be read, that the thread has the word to itself,
+/// and that the words follow, and then the operation.
+const FUTEX_ADDRESS_BITS: u32 = 52;
 /// Stands for a page fault, in place of a system call.
 pub const PAGE_FAULT: i32 = 0xff_ffff;
+/// The bits of a system call's number. Above them is the number of what it waits for.
+const CALL_BITS: u32 = 12;
 /// The number of a kernel callchain of which only the system call is known: this plus the call's number.
 pub const CALLS: i32 = 1 << 30;
 
@@ -191,6 +196,9 @@ pub const COUNTED: u8 = 16;
 
 /// The type of a wakeup by a call that does not wake the futex, as in bpf/wire.h.
 const WOKEN_BY_CALL: u8 = 18;
+
+/// The type of a wait for a lock of the kernel, as in bpf/wire.h.
+const KERNEL_LOCK: u8 = 19;
 
 /// The type of a sample, as in bpf/profile.h. In the spool, numbers of callchains replace the addresses.
 pub const CPU_SAMPLE: u8 = 28;
@@ -260,7 +268,7 @@ pub fn decode_block(
         }
         last = time;
         let at = ns(time);
-        let mut futex = None;
+        let mut waits_for = None;
         let base = kind & !(WITH_STACKS | WITH_CALL | WITH_FUTEX);
         let what = match if matches!(base, 1 | 2) { base } else { kind } {
             1 | 2 => {
@@ -280,14 +288,16 @@ pub fn decode_block(
                     if b.complete {
                         stack = chain(Chain { pid, kernel, user }, at);
                     }
-                } else if kind & WITH_CALL != 0 {
-                    let call = b.i32();
-                    if b.complete && (0..=PAGE_FAULT).contains(&call) {
+                }
+                if kind & WITH_CALL != 0 {
+                    let (call, object) = call(b.u32());
+                    if b.complete && kind & WITH_STACKS == 0 {
                         stack = chain(Chain { pid: 0, kernel: CALLS + call, user: -libc::EFAULT }, at);
                     }
+                    waits_for = object.map(|number| EventKind::ObjectWait(objects::of_number(prev, number)));
                 }
                 if kind & WITH_FUTEX != 0 {
-                    futex = Some(futex_wait(&mut b, prev));
+                    waits_for = Some(futex_wait(&mut b, prev));
                 }
                 let (state_letter, class, number) = state(a);
                 EventKind::Switch(Switch {
@@ -343,23 +353,37 @@ pub fn decode_block(
                 // The reader adds the name of the call, as with interrupts.
                 EventKind::WokenByCall { tid: Tid(b.i32()), call: NameId(b.u32()), argument: b.u64() }
             }
+            KERNEL_LOCK => {
+                let (tid, holder) = (Tid(b.i32()), b.i32());
+                EventKind::ObjectWait(objects::of_lock(tid, a, holder, b.u64()))
+            }
             _ => return false,
         };
         if !b.complete {
             return false;
         }
-        for what in std::iter::once(what).chain(futex) {
+        for what in std::iter::once(what).chain(waits_for) {
             out(Event { at, offset: offset + at_byte, cpu, current: Tid::UNKNOWN, what });
         }
     }
     true
 }
 
+/// Returns a system call's number, or [`PAGE_FAULT`], and the number of what it waits for, if that is known.
+fn call(word: u32) -> (i32, Option<u32>) {
+    if word == PAGE_FAULT.cast_unsigned() {
+        return (PAGE_FAULT, None);
+    }
+    let object = word >> CALL_BITS;
+    ((word & ((1 << CALL_BITS) - 1)).cast_signed(), Some(object).filter(|number| *number > 0))
+}
+
 /// Decodes what a thread waits for in a futex call.
 fn futex_wait(b: &mut Bytes<'_>, tid: Tid) -> EventKind {
-    let (operation, bits, expected, address) = (b.u16(), b.u16(), b.u32(), b.u64());
-    let (read, own) = (bits & 1 != 0, bits & 2 != 0);
-    let follow = bits & FUTEX_WORDS != 0;
+    let (expected, packed) = (b.u32(), b.u64());
+    let address = packed & ((1 << FUTEX_ADDRESS_BITS) - 1);
+    let [read, own, follow] = std::array::from_fn(|bit| packed >> (FUTEX_ADDRESS_BITS + bit as u32) & 1 == 1);
+    let operation = (packed >> (FUTEX_ADDRESS_BITS + 3)) as u16;
     let [word, at_8, at_12, at_16] = std::array::from_fn(|_| if follow { b.u32() } else { 0 });
     let words = [word, at_8, if address.is_multiple_of(8) { at_16 } else { at_12 }];
     EventKind::FutexWait(FutexWait { tid, address, operation, expected, read, own, words })

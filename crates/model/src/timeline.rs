@@ -5,7 +5,8 @@
 
 use crate::{
     BlockRequest, CoreType, CpuId, CpuStretch, EnergyDomain, EnergyUse, Event, EventKind, FutexWait, InheritedPriority,
-    IrqKind, Mark, MaybeNs, NameId, Ns, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid, WakeKind,
+    IrqKind, Mark, MaybeNs, NameId, Ns, ObjectWait, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid,
+    WakeKind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,8 @@ pub enum Change {
     BlockedAt(StackId),
     /// The thread left its CPU to wait in a futex call.
     FutexWait(FutexWait),
+    /// The thread left its CPU to wait for this, in another call or for a lock of the kernel.
+    ObjectWait(ObjectWait),
     /// The thread, which waited in a futex call, is woken by a thread that does not wake the futex at that address, but is in this call
     /// ([`NameId::NONE`]: in none), whose first argument this is.
     WokenByCall(NameId, u64),
@@ -244,6 +247,7 @@ impl TimelineEvent {
                 (thread(switch.prev)?, Change::BlockedAt(switch.stack))
             }
             EventKind::FutexWait(wait) if event.at >= Ns::ZERO => (thread(wait.tid)?, Change::FutexWait(wait)),
+            EventKind::ObjectWait(wait) if event.at >= Ns::ZERO => (thread(wait.tid)?, Change::ObjectWait(wait)),
             EventKind::WokenByCall { tid, call, argument } if event.at >= Ns::ZERO => {
                 (thread(tid)?, Change::WokenByCall(call, argument))
             }

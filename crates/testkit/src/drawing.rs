@@ -54,6 +54,7 @@
 //! | `temp` | `cpu=45.5`: the sensor `cpu` reads 45.5 °C |
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first |
 //! | `futex` | `A=m1<B`: A leaves its CPU to wait for word 1, a mutex whose memory names B; `A=m1`: it names no thread, as with Rust's. `p` for a mutex with priority inheritance, `r` for a rwlock, `t` for the end of B, `s` for a condition variable, `k` for a word of its own |
+//! | `object` | `A=pipe7`: A leaves its CPU to wait for pipe 7 (the kinds of the table wait_objects); `A=socket5:a.b`: with a name; `A=kernel_mutex3<B`: for a lock of the kernel that B holds |
 //! | `called` | `A=tgkill`: the thread that wakes A does not wake the futex for which A waits, but is in this call; `A=`: in none |
 //! | `begin` | `x`: the recording begins here; earlier events only set the states at its begin |
 //!
@@ -65,9 +66,10 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened, Sampled};
 use model::{
-    Batch, BlockOperation, BlockRequest, CoreType, CpuId, Device, Donor, EnergyDomain, EnergyUse, Event, EventKind,
-    FutexWait, InheritedPriority, IrqKind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio,
-    SnapshotEntry, SnapshotState, StackFrame, StackId, Switch, SwitchOut, Temperature, Tid, Wake, WakeKind,
+    Batch, BlockOperation, BlockRequest, Coded, CoreType, CpuId, Device, Donor, EnergyDomain, EnergyUse, Event,
+    EventKind, FutexWait, InheritedPriority, IrqKind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns,
+    ObjectWait, Pid, Prio, SnapshotEntry, SnapshotState, StackFrame, StackId, Switch, SwitchOut, Temperature, Tid,
+    WaitKind, Wake, WakeKind,
 };
 
 /// A drawn trace.
@@ -405,6 +407,17 @@ impl Pen {
         self.push(Phase::After, ms(column as i64), cpu(0), EventKind::FutexWait(what));
     }
 
+    fn object(&mut self, column: usize, word: &str) {
+        let (thread, of) = word.split_once('=').unwrap_or_else(|| panic!("which object? {word}"));
+        let (of, holder) = of.split_once('<').map_or((of, Tid::UNKNOWN), |(of, by)| (of, Cell::read(by).tid));
+        let (of, name) = of.split_once(':').map_or((of, NameId::NONE), |(of, name)| (of, self.same_text(name)));
+        let (kind, id) = of.split_at(of.find(|c: char| c.is_ascii_digit()).unwrap_or(of.len()));
+        let kind = WaitKind::of_word(kind.as_bytes()).unwrap_or_else(|| panic!("no kind of object: {word}"));
+        let id = id.parse().unwrap_or_else(|_| panic!("which object? {word}"));
+        let what = ObjectWait { tid: Cell::read(thread).tid, kind, id, name, holder };
+        self.push(Phase::After, ms(column as i64), cpu(0), EventKind::ObjectWait(what));
+    }
+
     fn woken_by_call(&mut self, column: usize, word: &str) {
         let (thread, call) = word.split_once('=').unwrap_or_else(|| panic!("in which call is the waker? {word}"));
         let call = if call.is_empty() { NameId::NONE } else { self.same_text(call) };
@@ -473,6 +486,7 @@ impl Pen {
             "energy" => return self.energy(column, word),
             "temp" => return self.temperature(column, word),
             "futex" => return self.futex(column, word),
+            "object" => return self.object(column, word),
             "called" => return self.woken_by_call(column, word),
             _ => {}
         }

@@ -140,3 +140,33 @@ export interface CpuState {
   /** Busy: key of the thread that runs. Idle: 0. Null if unknown. */
   readonly thread: number | null;
 }
+
+/** Each wait of each thread: the system call, what it is for, and which thread ended it, in the order of the ends. For locks, the table `lock_waits` says more of the holder; the table `wait_objects` has the sums. */
+export interface ObjectWaits {
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
+  readonly thread: number;
+  /** Thread ID in the kernel; TIDs are reused. */
+  readonly tid: number;
+  /** Start time. */
+  readonly start_ns: number;
+  /** End time. */
+  readonly end_ns: number;
+  /** How long it waited, as far as it lies in the requested range. */
+  readonly waited_ns: number;
+  /** Whether begin and end of the wait lie in the requested range. */
+  readonly whole: boolean;
+  /** The system call that waits, as in the table `wait_objects`; null if unknown. */
+  readonly reason: string | null;
+  /** What it waits for, as in the table `wait_objects`, without `other`. */
+  readonly kind: string;
+  /** Which one, as in the table `wait_objects`; null if `kind` is unknown. */
+  readonly object: string | null;
+  /** Its path, or its addresses, as in the table `wait_objects`. */
+  readonly name: string | null;
+  /** Of a lock, key of the thread that held it when the wait began; null if unknown. */
+  readonly holder: number | null;
+  /** Key of the thread that ended the wait; 0: an interrupt, as at a timeout; null if unknown. */
+  readonly released_by: number | null;
+  /** The waiting thread's callchain: its number in the event table `stack`; null if not recorded. */
+  readonly stack: number | null;
+}

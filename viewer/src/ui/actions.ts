@@ -46,7 +46,7 @@ export function actionsOf(page: Page): Actions {
     jump: (by) => {
       const to = by < 0 ? page.chain?.before : page.chain?.after;
       if (to) page.select(to, true);
-      else page.say(by < 0 ? "Waker not recorded." : "No wakeups by page thread.");
+      else page.say(by < 0 ? "Waker not recorded." : "No wakeups by this thread.");
     },
     frame: (by) => page.frames.step(by),
     hit: (by) => void page.searched.go(by),

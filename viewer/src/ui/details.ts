@@ -6,6 +6,7 @@ import { length, point } from "../model/time";
 import type { KindInfo } from "../model/layout";
 import type { Selected, Span } from "../model/view";
 import { Chain } from "../panels/chains";
+import { waitCells, waitOf } from "../panels/waited";
 import { source } from "../source";
 import { breakEven, endWords, type IdleEnd } from "../tracks/idle_ends";
 import type { KindOfTrack } from "../tracks/kind";
@@ -65,12 +66,17 @@ export class Details {
     const parts: Node[] = [heading(`${this.page.nameOf(key)}: ${stretch.state}`), facts(cells)];
     const change = this.page.changeOf(key);
     this.panel.replaceChildren(...parts, ...change);
+    const wait = stretch.state === "blocked" ? await this.request(turn, () => waitOf(key, stretch)) : null;
+    if (turn !== this.turn) return;
+    if (wait) parts.push(facts(waitCells(wait, (thread, when) => this.link(this.page.nameOf(thread), { kind: "thread", id: thread, at: when }))));
     const neighbours = await this.request(turn, () => this.neighbours(key, stretch));
     if (neighbours) this.panel.replaceChildren(...parts, facts(neighbours), ...change);
     if (!neighbours) return;
     parts.push(facts(neighbours), ...change);
     const running: Span | null = stretch.state === "running" ? { from: stretch.start_ns, to: stretch.end_ns } : null;
-    const chain = await this.request(turn, () => Chain.of(key, stretch.start_ns, running));
+    // Of a wait, what ended it.
+    const woken = stretch.state === "blocked" ? stretch.end_ns : stretch.start_ns;
+    const chain = await this.request(turn, () => Chain.of(key, woken, running));
     if (!chain) return;
     this.page.chain(chain);
     const cpu = stretch.state === "ready" ? stretch.cpu : null;

@@ -8,7 +8,7 @@ export const KEYS: readonly [keys: string, what: string][] = [
   ["← →", "select the previous, next slice"],
   ["F Enter", "zoom to the selection"],
   ["Page↑ Page↓", "scroll the tracks"],
-  [", .", "jump to the waker, to the first thread that was woken"],
+  [", .", "jump to the waker (of a blocked thread, to what ended its wait), to the first thread that was woken"],
   ["M R", "set the time range to the selected slice, or to the visible time, and show its tables, or a flame graph of its samples"],
   ["Shift ← Shift →", "move the end of the time range"],
   ["Z", "zoom to the time range"],

@@ -1,8 +1,7 @@
 //! Threads that wait for each other's locks until the end.
 
-use super::lock_waits::process;
 use crate::World;
-use crate::waited_for::{EachWait, OfWaits, Wait, address};
+use crate::waited_for::{EachWait, OfWaits, Wait};
 use model::{Coded, Rows, ThreadKey, WaitKind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +31,7 @@ impl Table {
 
 impl OfWaits for Table {
     fn wait(&mut self, wait: &Wait) {
-        let is_of_lock = wait.named.is_some() && wait.word.is_some_and(|(_, kind)| kind.is_lock());
+        let is_of_lock = wait.named.is_some() && wait.object.is_some_and(|(_, kind)| kind.is_lock());
         // Any wake of the word shows that the holder gave it back. A wait that ends otherwise, and is the last one, ends with the program: it is
         // killed or exits.
         if is_of_lock && wait.holders == 0 && (!wait.is_over || wait.released_by.is_none()) {
@@ -46,15 +45,15 @@ impl OfWaits for Table {
         let cycles: BTreeSet<Vec<ThreadKey>> = self.0.keys().filter_map(|thread| self.cycle(*thread)).collect();
         for (number, cycle) in (1_i64..).zip(cycles) {
             for wait in cycle.iter().filter_map(|thread| self.0.get(thread)) {
-                let (Some((word, kind)), Some(holder)) = (wait.word, wait.named) else { continue };
+                let (Some((object, kind)), Some(holder)) = (wait.object, wait.named) else { continue };
                 out.row(&[
                     number.into(),
                     wait.thread.into(),
                     i64::from(wait.tid.0).into(),
                     wait.span.start.into(),
                     wait.span.len().into(),
-                    process(word.0),
-                    address(word.1).into(),
+                    object.process(),
+                    object.text().into(),
                     WaitKind::word(kind).into(),
                     holder.into(),
                 ]);

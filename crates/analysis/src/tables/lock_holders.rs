@@ -1,7 +1,6 @@
 //! For which locks each thread waited, by the thread that held them.
 
-use super::lock_waits::process;
-use crate::waited_for::{Basis, EachWait, MAX_KEPT, MAX_OBJECTS, OfWaits, Wait, Word, address};
+use crate::waited_for::{Basis, EachWait, MAX_KEPT, MAX_OBJECTS, Object, OfWaits, Wait};
 use crate::{ReasonId, World};
 use model::{Coded, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,11 +13,11 @@ pub(crate) type LockHolders = EachWait<Table>;
 pub(crate) struct Table {
     rows: FxHashMap<Key, Sums>,
     /// How many waits each lock had.
-    waits: FxHashMap<Word, i64>,
+    waits: FxHashMap<Object, i64>,
 }
 
 /// The thread that waited, the lock, and its holder.
-type Key = (ThreadKey, Word, WaitKind, Option<(ThreadKey, Basis)>);
+type Key = (ThreadKey, Object, WaitKind, Option<(ThreadKey, Basis)>);
 
 #[derive(Default)]
 struct Sums {
@@ -46,10 +45,10 @@ impl Table {
 
 impl OfWaits for Table {
     fn wait(&mut self, wait: &Wait) {
-        let Some((word, kind)) = wait.word.filter(|(_, kind)| kind.is_lock()) else { return };
-        *self.waits.entry(word).or_default() += 1;
+        let Some((object, kind)) = wait.object.filter(|(_, kind)| kind.is_lock()) else { return };
+        *self.waits.entry(object).or_default() += 1;
         let holder = wait.holder.zip(wait.basis);
-        let sums = self.rows.entry((wait.thread, word, kind, holder)).or_default();
+        let sums = self.rows.entry((wait.thread, object, kind, holder)).or_default();
         (sums.tid, sums.holder_tid) = (wait.tid, wait.holder_tid);
         sums.waits += 1;
         sums.waited += wait.span.len();
@@ -63,15 +62,15 @@ impl OfWaits for Table {
         }
         if self.rows.len() > MAX_KEPT {
             self.rows = self.longest().into_iter().collect();
-            let kept: FxHashSet<Word> = self.rows.keys().map(|(_, word, ..)| *word).collect();
-            self.waits.retain(|word, _| kept.contains(word));
+            let kept: FxHashSet<Object> = self.rows.keys().map(|(_, object, ..)| *object).collect();
+            self.waits.retain(|object, _| kept.contains(object));
         }
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        for ((thread, word, kind, holder), sums) in self.longest() {
+        for ((thread, object, kind, holder), sums) in self.longest() {
             // A condition variable of Rust may look the same for one wait.
-            let is_lock = self.waits.get(&word).is_some_and(|waits| *waits > 1);
+            let is_lock = self.waits.get(&object).is_some_and(|waits| *waits > 1);
             let holder = holder.filter(|(_, basis)| is_lock || *basis == Basis::Memory);
             let [running, preempted, ready, blocked] = sums.holder;
             let of_holder = |ns: Ns| Value::from(holder.map(|_| ns));
@@ -79,8 +78,8 @@ impl OfWaits for Table {
             out.row(&[
                 thread.into(),
                 i64::from(sums.tid.0).into(),
-                process(word.0),
-                address(word.1).into(),
+                object.process(),
+                object.text().into(),
                 WaitKind::word(kind).into(),
                 holder.map(|(key, _)| key).into(),
                 holder.map(|(_, basis)| basis.word()).into(),

@@ -1,8 +1,8 @@
 //! Each wait for a lock, with the thread that held it and the one that released it.
 
 use crate::World;
-use crate::waited_for::{Basis, EachWait, OfWaits, Wait, address};
-use model::{Coded, Ns, Pid, Rows, StackId, ThreadKey, Value, WaitKind};
+use crate::waited_for::{Basis, EachWait, OfWaits, Wait};
+use model::{Coded, Ns, Rows, StackId, ThreadKey, Value, WaitKind};
 
 pub(crate) type LockWaits = EachWait<Table>;
 
@@ -11,14 +11,14 @@ pub(crate) struct Table(Vec<Wait>);
 
 impl OfWaits for Table {
     fn wait(&mut self, wait: &Wait) {
-        if wait.word.is_some_and(|(_, kind)| kind.is_lock()) {
+        if wait.object.is_some_and(|(_, kind)| kind.is_lock()) {
             self.0.push(*wait);
         }
     }
 
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {
         for wait in self.0.drain(..) {
-            let Some((word, kind)) = wait.word else { continue };
+            let Some((object, kind)) = wait.object else { continue };
             let [running, preempted, ready, blocked] = wait.holder_times;
             let of_holder = |ns: Ns| Value::from(wait.holder.map(|_| ns));
             out.row(&[
@@ -28,8 +28,8 @@ impl OfWaits for Table {
                 wait.span.end.into(),
                 wait.span.len().into(),
                 Value::Bool(wait.is_whole),
-                process(word.0),
-                address(word.1).into(),
+                object.process(),
+                object.text().into(),
                 WaitKind::word(kind).into(),
                 wait.holder.into(),
                 wait.basis.map(Basis::word).into(),
@@ -49,9 +49,4 @@ impl OfWaits for Table {
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         self.drain(world, out);
     }
-}
-
-/// Returns the cell of a process.
-pub(crate) fn process(pid: Pid) -> Value {
-    Some(i64::from(pid.0)).filter(|_| pid != Pid::UNKNOWN).into()
 }

@@ -1,8 +1,7 @@
 //! The locks that threads waited for.
 
-use super::lock_waits::process;
 use crate::World;
-use crate::waited_for::{Basis, EachWait, MAX_KEPT, MAX_OBJECTS, OfWaits, Wait, Word, address};
+use crate::waited_for::{Basis, EachWait, MAX_KEPT, MAX_OBJECTS, Object, OfWaits, Wait};
 use model::{Coded, Ns, Rows, ThreadKey, WaitKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -11,7 +10,7 @@ use std::collections::BTreeMap;
 pub(crate) type Locks = EachWait<Table>;
 
 #[derive(Default)]
-pub(crate) struct Table(FxHashMap<(Word, WaitKind), Lock>);
+pub(crate) struct Table(FxHashMap<(Object, WaitKind), Lock>);
 
 #[derive(Default)]
 struct Lock {
@@ -28,9 +27,9 @@ struct Lock {
 
 impl Table {
     /// Takes the locks with the longest waits.
-    fn longest(&mut self) -> Vec<((Word, WaitKind), Lock)> {
+    fn longest(&mut self) -> Vec<((Object, WaitKind), Lock)> {
         let mut locks: Vec<_> = self.0.drain().collect();
-        locks.sort_by_key(|((word, kind), lock)| (Reverse(lock.waited), *word, *kind));
+        locks.sort_by_key(|((object, kind), lock)| (Reverse(lock.waited), *object, *kind));
         locks.truncate(MAX_OBJECTS);
         locks
     }
@@ -38,7 +37,7 @@ impl Table {
 
 impl OfWaits for Table {
     fn wait(&mut self, wait: &Wait) {
-        let Some(of) = wait.word.filter(|(_, kind)| kind.is_lock()) else { return };
+        let Some(of) = wait.object.filter(|(_, kind)| kind.is_lock()) else { return };
         let lock = self.0.entry(of).or_default();
         let waited = wait.span.len();
         lock.waits += 1;
@@ -60,7 +59,7 @@ impl OfWaits for Table {
     }
 
     fn finish(&mut self, _: &World, out: &mut dyn Rows) {
-        for ((word, kind), mut lock) in self.longest() {
+        for ((object, kind), mut lock) in self.longest() {
             // A condition variable of Rust may look the same for one wait.
             if lock.waits == 1 && lock.basis == Some(Basis::Release) {
                 lock.holders.clear();
@@ -68,8 +67,8 @@ impl OfWaits for Table {
             let longest = lock.holders.iter().max_by_key(|(key, (held, _))| (*held, Reverse(**key)));
             let most = lock.releasers.iter().max_by_key(|(key, waits)| (**waits, Reverse(**key)));
             out.row(&[
-                process(word.0),
-                address(word.1).into(),
+                object.process(),
+                object.text().into(),
                 WaitKind::word(kind).into(),
                 lock.waits.into(),
                 lock.waited.into(),

@@ -28,6 +28,7 @@ pub(crate) mod mark_stretches;
 pub(crate) mod marks;
 pub(crate) mod migration_matrix;
 pub(crate) mod migrations;
+pub(crate) mod object_waits;
 pub(crate) mod parallel_regions;
 pub(crate) mod parked_together;
 pub(crate) mod parking;
@@ -132,6 +133,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<lock_holders::LockHolders>(&tables::LOCK_HOLDERS),
     entry::<lock_waits::LockWaits>(&tables::LOCK_WAITS),
     entry::<deadlocks::Deadlocks>(&tables::DEADLOCKS),
+    entry::<object_waits::ObjectWaits>(&tables::OBJECT_WAITS),
     entry::<wait_objects::WaitObjects>(&tables::WAIT_OBJECTS),
     entry::<pools::Pools>(&tables::POOLS),
 ];

@@ -1,8 +1,8 @@
 //! What each thread waited for: all its blocked time, by system call and object.
 
-use crate::waited_for::{EachWait, MAX_KEPT, MAX_OBJECTS, OfWaits, Wait, address};
+use crate::waited_for::{EachWait, MAX_KEPT, MAX_OBJECTS, Object, OfWaits, Wait};
 use crate::{ReasonId, World};
-use model::{Coded, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
+use model::{Coded, NameId, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,10 +17,22 @@ pub(crate) struct Table {
     tids: FxHashMap<ThreadKey, Tid>,
 }
 
+/// The system calls that wait for time only.
+const SLEEPS: [&str; 2] = ["nanosleep", "clock_nanosleep"];
+
+/// Returns the word for what a thread waits for in a call whose object was not recorded.
+pub(crate) fn of_call(call: Option<&str>) -> &'static str {
+    match call {
+        Some(call) if SLEEPS.contains(&call) => WaitKind::Sleep.word(),
+        _ => "unknown",
+    }
+}
+
 /// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Of {
-    Word(WaitKind, u64),
+    /// With its name: numbers of inodes are reused.
+    Object(WaitKind, Object, NameId),
     Unknown,
     Other,
 }
@@ -51,7 +63,7 @@ impl Sums {
 impl Table {
     /// Keeps the `most` objects with the longest waits, and sums up the others of each thread.
     fn keep(&mut self, most: usize) {
-        let objects = self.rows.iter().filter(|((.., of), _)| matches!(of, Of::Word(..)));
+        let objects = self.rows.iter().filter(|((.., of), _)| matches!(of, Of::Object(..)));
         let mut objects: Vec<(Reverse<Ns>, Key)> = objects.map(|(key, sums)| (Reverse(sums.blocked), *key)).collect();
         self.objects = objects.len().min(most);
         if objects.len() <= most {
@@ -69,13 +81,13 @@ impl Table {
 impl OfWaits for Table {
     fn wait(&mut self, wait: &Wait) {
         self.tids.insert(wait.thread, wait.tid);
-        let of = wait.word.map_or(Of::Unknown, |((_, address), kind)| Of::Word(kind, address));
+        let of = wait.object.map_or(Of::Unknown, |(object, kind)| Of::Object(kind, object, wait.name));
         let blocked = wait.span.len();
         let cut = if wait.is_whole { Ns::ZERO } else { blocked };
         let released_by = wait.released_by.map(|by| (by, 1)).into_iter().collect();
         let key = (wait.thread, wait.reason, of);
         let sums = self.rows.entry(key).or_default();
-        self.objects += usize::from(sums.waits == 0 && matches!(of, Of::Word(..)));
+        self.objects += usize::from(sums.waits == 0 && matches!(of, Of::Object(..)));
         sums.add(Sums { waits: 1, blocked, longest: blocked, cut, released_by });
         if self.objects > MAX_KEPT {
             self.keep(MAX_OBJECTS);
@@ -87,18 +99,20 @@ impl OfWaits for Table {
         let mut rows: Vec<_> = self.rows.drain().collect();
         rows.sort_by_key(|((thread, reason, of), sums)| (*thread, Reverse(sums.blocked), *reason, *of));
         for ((thread, reason, of), sums) in rows {
-            let (kind, object) = match of {
-                Of::Word(kind, at) => (WaitKind::word(kind), Some(address(at))),
-                Of::Unknown => ("unknown", None),
-                Of::Other => ("other", None),
+            let by = reason.and_then(|by| world.reason(by));
+            let (kind, object, name) = match of {
+                Of::Object(kind, object, name) => (WaitKind::word(kind), Some(object.text()), world.name(name)),
+                Of::Unknown => (of_call(by), None, None),
+                Of::Other => ("other", None, None),
             };
             let most = sums.released_by.iter().max_by_key(|(key, waits)| (**waits, Reverse(**key)));
             out.row(&[
                 thread.into(),
                 Value::from(self.tids.get(&thread).map(|tid| i64::from(tid.0))),
-                reason.and_then(|by| world.reason(by)).into(),
+                by.into(),
                 kind.into(),
                 object.into(),
+                name.into(),
                 sums.waits.into(),
                 sums.blocked.into(),
                 sums.longest.into(),

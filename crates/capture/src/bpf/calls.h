@@ -25,17 +25,18 @@ INLINE struct pt_regs *entered_with(struct task_struct *p)
 INLINE int call_of(struct task_struct *p, struct pt_regs *registers)
 {
 	long long number = registers->orig_ax;
-	bool in_call = number >= 0 && number < PAGE_FAULT && (long long)registers->ax == -ENOSYS && !is_compat(p);
+	bool in_call = number >= 0 && number < 1 << CALL_BITS && (long long)registers->ax == -ENOSYS && !is_compat(p);
 	return in_call ? number : -1;
 }
 
-/* Adds it after the `bytes` of the switch of a thread with these registers, if any. Returns the new number of bytes. */
-INLINE u32 add_call(struct pt_regs *registers, int number, u32 code, u32 *at, u32 bytes)
+/* Adds it, and the number of what it waits for (objects.h), after the `bytes` of the switch of a thread with these registers, if any.
+ * Returns the new number of bytes. */
+INLINE u32 add_call(struct pt_regs *registers, int number, u32 object, u32 code, u32 *at, u32 bytes)
 {
 	if (!registers || (number < 0 && !((long long)registers->orig_ax == -1 && code == IN_STATE_D)))
 		return bytes;
 	at[1] |= WITH_CALL;
-	at[bytes / 4] = number < 0 ? PAGE_FAULT : number;
+	at[bytes / 4] = number < 0 ? PAGE_FAULT : (u32)number | object << CALL_BITS;
 	return bytes + 4;
 }
 

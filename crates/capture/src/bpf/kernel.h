@@ -35,6 +35,7 @@ typedef _Bool bool;
 #define MAP_PERF_EVENT_ARRAY 4
 #define MAP_PERCPU_ARRAY 6
 #define MAP_STACK_TRACE 7
+#define MAP_LRU_HASH 9
 #define MAP_QUEUE 22
 #define MAP_RINGBUF 27
 #define F_MMAPABLE 1024
@@ -61,6 +62,10 @@ struct cfs_rq {
 
 struct list_head {
 	struct list_head *next;
+} RELOCATED;
+
+struct timespec64 {
+	u64 tv_sec;
 } RELOCATED;
 
 struct signal_struct {
@@ -144,6 +149,101 @@ struct thread_struct {
 	unsigned long fsbase;
 } RELOCATED;
 
+/* Open files, and what they are. */
+struct super_block {
+	u32 s_dev;
+} RELOCATED;
+
+struct inode {
+	u16 i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+} RELOCATED;
+
+struct qstr {
+	const unsigned char *name;
+} RELOCATED;
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+} RELOCATED;
+
+struct path {
+	struct dentry *dentry;
+} RELOCATED;
+
+struct file {
+	struct inode *f_inode;
+	void *private_data;
+	struct path f_path;
+} RELOCATED;
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+} RELOCATED;
+
+struct files_struct {
+	struct fdtable *fdt;
+} RELOCATED;
+
+struct in6_addr {
+	u8 u6_addr8[16];
+} RELOCATED;
+
+struct sock_common {
+	u32 skc_daddr;
+	u32 skc_rcv_saddr;
+	u16 skc_dport;
+	u16 skc_num;
+	u16 skc_family;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+} RELOCATED;
+
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_protocol;
+	struct socket *sk_socket;
+} RELOCATED;
+
+struct sockaddr_un {
+	u16 sun_family;
+	char sun_path[108];
+} RELOCATED;
+
+struct unix_address {
+	int len;
+	struct sockaddr_un name[1];
+} RELOCATED;
+
+struct unix_sock {
+	struct unix_address *addr;
+	struct sock *peer;
+} RELOCATED;
+
+struct socket {
+	struct sock *sk;
+} RELOCATED;
+
+struct socket_alloc {
+	struct inode vfs_inode;
+} RELOCATED;
+
+/* Locks of the kernel; only the offsets are used. */
+struct atomic_long {
+	u64 counter;
+} RELOCATED;
+
+struct mutex {
+	struct atomic_long owner;
+} RELOCATED;
+
+struct rw_semaphore {
+	struct atomic_long owner;
+} RELOCATED;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -167,6 +267,8 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct css_set *cgroups;
+	struct files_struct *files;
+	unsigned long blocker; /* since Linux 6.16, in some configurations */
 	struct thread_struct thread;
 	char comm[16];
 } RELOCATED;
@@ -220,6 +322,9 @@ static long (*const map_pop)(void *map, void *value) = (void *)88;
 static long (*const probe_read)(void *dst, u32 size, const void *from) = (void *)113;
 static long (*const probe_read_str)(void *dst, u32 size, const void *from) = (void *)115;
 static long (*const probe_read_user)(void *dst, u32 size, const void *from) = (void *)112;
+/* Reads a pointer as one to a kernel type, without a call: since Linux 6.2. */
+extern void *bpf_rdonly_cast(const void *from, u32 type) __attribute__((section(".ksyms"), weak));
+#define TYPE_ID(type) __builtin_btf_type_id(*(type *)0, 1)
 #define READ(into, field) probe_read(&(into), sizeof(into), &(field))
 static long (*const seq_write)(struct seq_file *seq, const void *data, u32 len) = (void *)127;
 static long (*const ring_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;

@@ -1,113 +1,292 @@
-/* What a futex call waits for: its arguments, and the memory at its address, which may name the thread that holds a lock:
+/* What a thread waits for in a system call other than futex, and for which lock of the kernel.
  *
- *      address + 0    the word itself: with priority inheritance, in robust mutexes and in musl, the owner's TID
- *              + 8    the owner of a mutex of glibc
- *              + 12   the writer of a rwlock of glibc, of a thread that waits for the word of the writers
- *              + 16   the same, of a thread that waits for the word of the phase
- *
- * What they mean is decided after the recording. A page that is not in memory is not read. Part of record.bpf.c. */
+ * Each object has a number, which the switch records next to the call (calls.h). What the object is, is sent once, when it gets its number.
+ * The same file opened twice has two numbers; the reader joins them by inode, and the two ends of a connection. Part of record.bpf.c. */
 #ifndef COREWISE_OBJECTS_H
 #define COREWISE_OBJECTS_H
 
-/* Set before loading, in a separate section: the number of the futex call. If 0, the verifier removes this code. */
-const volatile u32 futex_call SEC(".rodata.objects") = 0;
+/* What a system call's arguments say that it waits for. */
+enum waits_for {
+	FOR_NOTHING,
+	FOR_FILE, /* the first is a descriptor */
+	FOR_FILES, /* poll: the first points to some, the second is their number */
+	FOR_SOME, /* select */
+	FOR_CHILD, /* wait4: the first is a PID, or which ones */
+	FOR_CHILD_OF_KIND, /* waitid: the second is a PID, if the first says so */
+	FOR_SEMAPHORES, /* the first is the number of a System V set */
+	FOR_MESSAGES, /* the first is the number of a System V queue */
+};
 
-/* The parts of a futex operation (UAPI, linux/futex.h). */
-#define FUTEX_COMMAND 0x7f
-#define FUTEX_REQUEUE 3
-#define FUTEX_CMP_REQUEUE 4
-#define FUTEX_WAKE_OP 5
-#define FUTEX_LOCK_PI 6
-#define FUTEX_CMP_REQUEUE_PI 12
-#define FUTEX_LOCK_PI2 13
+/* By the call's number. Set before loading, in a separate section. */
+#define CALLS 512
+const volatile u8 waits_for[CALLS] SEC(".rodata.calls");
 
-/* The memory at a word is read once in this time for a thread: 98 units of 1.024 us. It takes 0.3 us (AMD EPYC, in a VM), longer than all else
- * here, and in a shorter wait who wakes the word shows who held it. */
+/* Set before loading, in a separate section. If 0, the verifier removes this code. */
+const volatile u32 records_objects SEC(".rodata.objects") = 0;
+
+/* Only P_PID says that the second argument of waitid is a PID (UAPI, linux/wait.h). */
+#define P_PID 1
+
+/* How many objects are known at a time; the one that was not waited for longest is forgotten, and gets another number if it is waited for
+ * again. */
+#define OBJECTS 16384
+
+/* An open file and its inode's number; or an `enum waits_for` and which one. */
+struct object_key {
+	u64 of;
+	u64 number;
+};
+
+struct {
+	UINT(type, MAP_LRU_HASH);
+	UINT(max_entries, OBJECTS);
+	TYPE(key, struct object_key);
+	TYPE(value, u32);
+} objects SEC(".maps");
+
+/* A record of each CPU: it is too large for the stack. */
+struct {
+	UINT(type, MAP_PERCPU_ARRAY);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct rare_object);
+} object_record SEC(".maps");
+
+/* How many numbers were given. */
+u32 numbers_given;
+
+/* The names of a file and of the folders above it, up to the root of its file system. */
+INLINE void read_path(struct file *file, struct rare_object *r)
+{
+	struct dentry *at = 0;
+	READ(at, file->f_path.dentry);
+	for (int n = 0; n < PATH_PARTS; n++) {
+		struct dentry *above = 0;
+		const unsigned char *name = 0;
+		if (!at || READ(above, at->d_parent))
+			return;
+		if (above == at && n)
+			return;
+		READ(name, at->d_name.name);
+		probe_read_str(r->path[n], PART_MAX, name);
+		if (above == at)
+			return;
+		at = above;
+	}
+}
+
+INLINE void read_unix(struct sock *sk, struct rare_object *r)
+{
+	struct unix_sock *own = (void *)sk;
+	struct sock *peer = 0;
+	struct socket *socket = 0;
+	struct unix_address *address = 0;
+	READ(peer, own->peer);
+	if (peer && !READ(socket, peer->sk_socket) && socket) {
+		struct inode *inode = (void *)socket + FIELD_OFFSET(((struct socket_alloc *)0)->vfs_inode);
+		unsigned long number = 0;
+		READ(number, inode->i_ino);
+		r->peer = number;
+	}
+	/* Of the two ends, the one that was bound has a name. */
+	READ(address, own->addr);
+	if (!address && peer)
+		READ(address, ((struct unix_sock *)peer)->addr);
+	if (address)
+		probe_read(r->path[0], sizeof(struct sockaddr_un), &address->name);
+}
+
+INLINE void read_socket(struct file *file, struct rare_object *r)
+{
+	struct socket *socket = 0;
+	struct sock *sk = 0;
+	if (READ(socket, file->private_data) || !socket || READ(sk, socket->sk) || !sk)
+		return;
+	READ(r->family, sk->__sk_common.skc_family);
+	READ(r->protocol, sk->sk_protocol);
+	READ(r->ports[0], sk->__sk_common.skc_num);
+	READ(r->ports[1], sk->__sk_common.skc_dport);
+	if (r->family == FAMILY_UNIX) {
+		read_unix(sk, r);
+	} else if (r->family == FAMILY_INET) {
+		probe_read(r->addresses[0], 4, &sk->__sk_common.skc_rcv_saddr);
+		probe_read(r->addresses[1], 4, &sk->__sk_common.skc_daddr);
+	} else if (r->family == FAMILY_INET6 && FIELD_EXISTS(sk->__sk_common.skc_v6_daddr)) {
+		probe_read(r->addresses[0], 16, &sk->__sk_common.skc_v6_rcv_saddr);
+		probe_read(r->addresses[1], 16, &sk->__sk_common.skc_v6_daddr);
+	}
+}
+
+/* Sends what an object is. */
+NOINLINE int send_object(struct task_struct *task, struct object_key *key, u32 number)
+{
+	u32 zero = 0;
+	struct rare_object *r = map_lookup(&object_record, &zero);
+	if (!r || !key || !task)
+		return 0;
+	__builtin_memset(r, 0, sizeof(*r));
+	BEGIN((*r), OBJECT, task);
+	r->number = number;
+	r->id = key->number;
+	if (key->of < PAGE) {
+		r->what = key->of;
+		return send(r, sizeof(*r));
+	}
+	struct file *file = (void *)key->of;
+	struct inode *inode = 0;
+	struct super_block *volume = 0;
+	r->what = FOR_FILE;
+	if (!READ(inode, file->f_inode) && inode) {
+		READ(r->mode, inode->i_mode);
+		if (!READ(volume, inode->i_sb) && volume)
+			READ(r->device, volume->s_dev);
+	}
+	if ((r->mode & MODE_KIND) == MODE_SOCKET) {
+		read_socket(file, r);
+	} else {
+		READ(r->data, file->private_data);
+		read_path(file, r);
+	}
+	return send(r, sizeof(*r));
+}
+
+/* The number of an object; 0: there are too many. */
+NOINLINE u32 number_of(struct task_struct *task, struct object_key *key)
+{
+	if (!key)
+		return 0;
+	u32 *known = map_lookup(&objects, key);
+	if (known)
+		return *known;
+	if (numbers_given >= OBJECT_MAX)
+		return 0;
+	u32 number = __sync_fetch_and_add(&numbers_given, 1) + 1;
+	if (number > OBJECT_MAX || map_update(&objects, key, &number, 0))
+		return 0;
+	send_object(task, key, number);
+	return number;
+}
+
+/* The memory at an address is read once in this time for a thread: 98 units of 1.024 us. It takes 0.3 us (AMD EPYC, in a VM), longer than
+ * all else here; and in a shorter wait who wakes a futex shows who held it. */
 #define READ_EVERY 98
 
-/* The variables of a thread lie right below its thread block. The block is above the stack, in the same memory; that of a program's first
- * thread lies elsewhere. */
-#define STACK_MAX (1ull << 30)
-#define STACK_USUAL (8ull << 20)
-#define THREAD_VARIABLES (64ull << 10)
-
-/* Whether an address lies in the thread's own stack or among its variables. */
-INLINE bool is_own(struct task_struct *p, struct pt_regs *registers, u64 address)
+INLINE bool may_read(struct seen *s, u64 address, u64 now)
 {
-	u64 stack = registers->sp;
-	u64 block = FIELD_EXISTS(p->thread.fsbase) ? p->thread.fsbase : 0;
-	if (block - stack < STACK_MAX)
-		return address - stack < block - stack;
-	return address - stack < STACK_USUAL || block - address < THREAD_VARIABLES;
-}
-
-/* Adds it after the `bytes` of the switch of `prev`, which is current and waits with these registers in this call. Returns the new number of
- * bytes. */
-INLINE u32 add_futex(struct task_struct *prev, struct pt_regs *registers, int number, struct seen *s, u64 now, u32 *at,
-		      u32 bytes)
-{
-	if (!registers || number != futex_call) {
-		s->futex = 0;
-		return bytes;
-	}
-	u64 address = registers->di;
-	u32 operation = (u16)registers->si, expected = registers->dx;
-	u32 *more = at + bytes / 4;
-	s->futex = address;
-	at[1] |= WITH_FUTEX;
-	more[0] = operation | is_own(prev, registers, address) << 17;
-	more[1] = expected;
-	more[2] = address;
-	more[3] = address >> 32;
-	/* A lock that is free has the value 0, so a thread that waits for 0 waits for something else; with priority inheritance the value is
-	 * not used. */
-	u32 command = operation & FUTEX_COMMAND;
-	bool may_be_lock = expected || command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
-	/* The time in units of 1.024 us, and 24 bits of the address: another word is read without delay. */
+	/* The time in units of 1.024 us, and 24 bits of the address: another address is read without delay. */
 	u64 reading = now >> 10 << 24 | (address >> 2 & 0xffffff), last = s->memory_read;
-	bool read_lately = !((reading ^ last) & 0xffffff) && (reading >> 24) - (last >> 24) < READ_EVERY;
-	if (!may_be_lock || read_lately)
-		return bytes + 16;
+	if (!((reading ^ last) & 0xffffff) && (reading >> 24) - (last >> 24) < READ_EVERY)
+		return 0;
 	s->memory_read = reading;
-	u32 words[5] = {};
-	bool read = !probe_read_user(words, sizeof(words), (void *)address);
-	more[0] |= FUTEX_WORDS << 16 | read << 16;
-	more[4] = words[0];
-	more[5] = words[2];
-	more[6] = words[3];
-	more[7] = words[4];
-	return bytes + 32;
+	return 1;
 }
 
-/* Not inline: it is rare, and the common path is shorter without it. */
-NOINLINE int write_woken_by_call(struct block *b, u64 now, u32 tid, u32 number, u64 argument)
+/* Sets the open file that a descriptor of the current task is. Returns whether there is one. */
+INLINE bool file_of(struct task_struct *task, u32 descriptor, struct object_key *key)
+{
+	struct file *file = 0;
+	struct inode *inode = 0;
+	unsigned long number = 0;
+	struct files_struct *files = task->files;
+	if (!files)
+		return 0;
+	struct fdtable *table = files->fdt;
+	if (!table || descriptor >= table->max_fds)
+		return 0;
+	struct file **place = table->fd + descriptor;
+	if (bpf_rdonly_cast) {
+		/* Any type that begins with a number of 64 bits serves: the verifier does not calculate with pointers. */
+		struct timespec64 *entry = bpf_rdonly_cast(place, TYPE_ID(struct timespec64));
+		key->of = entry->tv_sec;
+		file = bpf_rdonly_cast((void *)key->of, TYPE_ID(struct file));
+		key->number = file->f_inode->i_ino;
+		return !!key->of;
+	}
+	if (probe_read(&file, sizeof(file), place) || !file || READ(inode, file->f_inode) || !inode)
+		return 0;
+	READ(number, inode->i_ino);
+	key->of = (u64)file;
+	key->number = number;
+	return 1;
+}
+
+/* The number of what `task`, which is current, waits for in this call; 0: unknown. */
+INLINE u32 object_of(struct task_struct *task, struct pt_regs *registers, int number, struct seen *s, u64 now)
+{
+	if (!registers || number < 0 || number >= CALLS)
+		return 0;
+	u32 what = waits_for[number];
+	if (!what)
+		return 0;
+	u64 first = registers->di;
+	struct object_key key = { what, (s32)first };
+	if (what == FOR_FILES) {
+		key.number = (u32)registers->si;
+		s32 descriptor = -1;
+		if (key.number == 1) {
+			if (!may_read(s, first, now))
+				return 0;
+			if (!probe_read_user(&descriptor, sizeof(descriptor), (void *)first)) {
+				what = FOR_FILE;
+				first = descriptor;
+			}
+		}
+	}
+	if (what == FOR_SOME) {
+		/* Without descriptors, it waits for time only. The number is one more than the highest of them, so it is not how many they are. */
+		key.of = first ? FOR_SOME : FOR_FILES;
+		key.number = 0;
+	}
+	if (what == FOR_CHILD_OF_KIND) {
+		key.of = FOR_CHILD;
+		key.number = first == P_PID ? (s32)registers->si : -1;
+	}
+	if (what == FOR_FILE && !file_of(task, first, &key))
+		return 0;
+	u64 mixed = IS_OBJECT | (key.of ^ key.number << 16 ^ key.number << 40);
+	if (likely(s->waits_for == mixed))
+		return s->object;
+	s->waits_for = mixed;
+	s->object = number_of(task, &key);
+	return s->object;
+}
+
+/* ---- locks of the kernel ---- */
+
+/* What the kernel's detector of hung tasks keeps: the address of the lock, and in its low bits which kind it is. */
+#define BLOCKER_KIND 3ul
+#define BLOCKER_SEMAPHORE 1
+/* The low bits of an owner are flags; of an rwsem, the first says that readers hold it. */
+#define OWNER_FLAGS 7ul
+#define HELD_BY_READERS 1ul
+
+INLINE u64 kernel_lock_of(struct task_struct *p)
+{
+	return records_objects && FIELD_EXISTS(p->blocker) ? p->blocker : 0;
+}
+
+/* Not inline: it is rare, and the common path is shorter without it. `p` leaves its CPU to wait for `lock`. Returns how many bytes it
+ * wrote. */
+NOINLINE int write_kernel_lock(struct block *b, u64 now, u32 tid, u64 lock)
 {
 	if (!b)
 		return 0;
-	u32 *at = room(b, now, word(WOKEN_BY_CALL, 0, 0));
+	u32 kind = lock & BLOCKER_KIND;
+	lock &= ~BLOCKER_KIND;
+	u64 owner = 0;
+	if (!kind)
+		READ(owner, ((struct mutex *)lock)->owner);
+	else if (kind != BLOCKER_SEMAPHORE && !READ(owner, ((struct rw_semaphore *)lock)->owner) && owner & HELD_BY_READERS)
+		owner = 0;
+	s32 holder = 0;
+	struct task_struct *task = (void *)(owner & ~OWNER_FLAGS);
+	if (task)
+		READ(holder, task->pid);
+	u32 *at = room(b, now, word(KERNEL_LOCK, kind, 0));
 	at[2] = tid;
-	at[3] = number;
-	*(u64 *)(at + 4) = argument;
-	BARRIER();
-	b->used += 24;
-	return 0;
-}
-
-/* `p`, which waits for a futex, is about to be woken by `waker`. Writes what that thread does, unless it wakes that futex. */
-INLINE void woken_by_call(struct block *b, u64 now, struct task_struct *p, struct task_struct *waker, u64 futex)
-{
-	struct pt_regs *registers = entered_with(waker);
-	int number = registers ? call_of(waker, registers) : -1;
-	u64 argument = number < 0 ? 0 : registers->di;
-	if (likely(number == futex_call && argument == futex))
-		return;
-	if (number == futex_call) {
-		/* Of these, the second address counts too. */
-		u32 command = registers->si & FUTEX_COMMAND;
-		if ((command >= FUTEX_REQUEUE && command <= FUTEX_WAKE_OP) || command == FUTEX_CMP_REQUEUE_PI)
-			return;
-	}
-	write_woken_by_call(b, now, p->pid, number, argument);
+	at[3] = holder;
+	*(u64 *)(at + 4) = lock;
+	return 24;
 }
 
 #endif

@@ -45,11 +45,14 @@ struct seen {
 	u64 early; /* when it was WOKEN_EARLY */
 	u64 queue_stats; /* queue_stats_of() at its last switch-out to wait */
 	u64 exec; /* its charged CPU time when it was last recorded (hidden_switches.h) */
-	u64 futex; /* the address that it waits for, if BLOCKED in a futex call; else 0 (objects.h) */
+	/* What it waited for last, in a call that shows it: the address of a futex that may be a lock (futexes.h), or IS_OBJECT and a mix of what else it is, whose
+	 * number is `object` (objects.h). */
+	u64 waits_for;
+	u32 object;
 	/* If masks are compared (affinity.h). */
 	u32 of; /* the TID of the mask */
 	u64 mask; /* the mask's checksum */
-	u64 memory_read; /* when the words at which futex were last read (objects.h); with it, an entry is a cache line */
+	u64 memory_read; /* when memory of its program was last read, and where (objects.h); with it, an entry is a cache line */
 };
 
 struct {
@@ -58,6 +61,8 @@ struct {
 	TYPE(key, u32);
 	TYPE(value, struct seen);
 } seen SEC(".maps");
+
+#define IS_OBJECT (1ull << 63)
 
 #define BLOCKED (1u << 31)
 #define WOKEN_EARLY (1u << 30)
@@ -453,6 +458,7 @@ INLINE void note_switch_in(struct block *own, u64 task, u32 tid, u64 exec, u64 a
 #include "yields.h"
 #include "calls.h"
 #include "objects.h"
+#include "futexes.h"
 #include "hidden_switches.h"
 
 /* Not inline: its stack and that of infer_at_switch() would be too large together. */
@@ -476,12 +482,10 @@ NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct
 	read_clock(own, r.clock, now);
 	note_switch_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, r.lag, r.switches);
 	bool to_wait = code && code < 9 && prev_state && !prev->exit_state;
-	if (QUEUE_TIME(prev) && to_wait) {
-		struct seen *s = seen_of(prev->pid);
-		if (s) {
-			s->wait = wait_state(s, prev->pid, now);
-			s->queue_stats = queue_stats_of(prev);
-		}
+	struct seen *s = to_wait ? seen_of(prev->pid) : 0;
+	if (QUEUE_TIME(prev) && s) {
+		s->wait = wait_state(s, prev->pid, now);
+		s->queue_stats = queue_stats_of(prev);
 	}
 	if (!to_wait)
 		check_throttled(prev, now);
@@ -500,13 +504,21 @@ NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct
 	if (to_wait) {
 		struct pt_regs *registers = entered_with(prev);
 		int number = registers ? call_of(prev, registers) : -1;
+		u64 lock = kernel_lock_of(prev);
+		/* The last one was a futex: a waking should not take it for what this call waits for. */
+		if (records_objects && s && !(s->waits_for & IS_OBJECT))
+			s->waits_for = 0;
+		u32 object = records_objects && s && !lock ? object_of(prev, registers, number, s, now) : 0;
 		if (keep_stacks)
 			bytes = add_stacks(ctx, prev, at, bytes);
-		else
-			bytes = add_call(registers, number, code, at, bytes);
-		struct seen *s = futex_call ? seen_of(prev->pid) : 0;
-		if (s)
+		if (!keep_stacks || object)
+			bytes = add_call(registers, number, object, code, at, bytes);
+		if (s && futex_call && !lock)
 			bytes = add_futex(prev, registers, number, s, now, at, bytes);
+		if (unlikely(lock)) {
+			b->used += bytes;
+			bytes = write_kernel_lock(b, now, prev->pid, lock);
+		}
 	}
 	release(b, bytes);
 	/* Last, so that the next thread's counts contain as little of this program as possible. */
@@ -539,7 +551,7 @@ int sched_switch_old(u64 *ctx)
 	return on_switch(ctx, ctx[0], prev, next, state);
 }
 
-/* `futex`: the address that `p` waits for, 0 if none. */
+/* `futex`: the address for which `p` waits, if it may be a lock; else 0. */
 INLINE int on_wake(struct task_struct *p, u32 type, u64 futex)
 {
 	u32 cpu = this_cpu();
@@ -567,8 +579,8 @@ int sched_waking(u64 *ctx)
 	u64 futex = 0;
 	if (QUEUE_TIME(p)) {
 		struct seen *s = seen_of(p->pid);
-		if (futex_call && s && s->wait == (p->pid | BLOCKED))
-			futex = s->futex;
+		if (futex_call && s && s->wait == (p->pid | BLOCKED) && !(s->waits_for & IS_OBJECT))
+			futex = s->waits_for;
 		/* If it is still on its CPU, the wakeup is early only if its switch-out has not been seen. */
 		if (s && p->on_cpu && s->wait != (p->pid | BLOCKED)) {
 			s->wait = p->pid | WOKEN_EARLY;

@@ -5,10 +5,9 @@
  *   SWITCH       a state code   b prev_prio, next_prio   u32 prev   u32 next   u64 exec of prev
  *   SWITCH_WITH_WAKEUP  the same, then u64 (ns since the wakeup << 16 | its target)
  *                both may have WITH_STACKS; then s32 kernel callchain   s32 user callchain   u32 process of prev follow;
- *                or WITH_CALL; then u32 system call follows
- *                With WITH_FUTEX, what a futex call waits for comes last:  u16 operation   u16 bits: 1 the words could be read, 2 the word
- *                is in the thread's own stack or among its variables, 4 (FUTEX_WORDS) the words follow   u32 expected value   u64 address
- *                [u32 the words at address + 0, 8, 12 and 16]
+ *                and WITH_CALL; then u32 system call | number of its object << 12 follows
+ *                With WITH_FUTEX, what a futex call waits for comes last:  u32 expected value   u64 the address in the lower 52 bits, 3 bits (FUTEX_…),
+ *                and in the upper 9 bits the operation   [u32 the words at address + 0, 8, 12 and 16]
  *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
  *   MIGRATE      b from   u32 tid   u32 to
  *   IDLE         a state, 255 on leaving
@@ -22,7 +21,9 @@
  *                u32 tid, -1: several   u32 0   u64 ns since the reading before   u64 count of each; with COUNTS_SHARED also u64 ns
  *                counting of each
  *   WOKEN_BY_CALL  u32 tid   u32 system call of the waker, all ones: none   u64 its first argument; of a thread that waited for a
- *                futex, if the waker does not wake that futex. Comes before the WAKING.
+ *                futex that may be a lock, if the waker does not wake that futex. Comes before the WAKING.
+ *   KERNEL_LOCK  a kind: 0 mutex, 1 semaphore, 2 and 3 rwsem   u32 tid   u32 TID of the holder, 0 if unknown   u64 address; follows the
+ *                SWITCH of a thread that waits for a lock of the kernel
  *   LATE_WAKEUP         u32 tid   u32 0   u64 (ns since the wakeup << 16 | its target), of a wakeup recorded before its switch-in
  *
  * Rare events are sent one by one, after a `struct rare`. A priority byte of 255 is -1 (deadline). */
@@ -45,12 +46,22 @@
 
 /* Flag of a type: callchains follow (stacks.h). */
 #define WITH_STACKS 0x80
-/* Flag of a type: the number of the system call in which the thread waits follows, or PAGE_FAULT (calls.h). */
+/* Flag of a type: the number of the system call in which the thread waits follows, and above these bits that of what it waits for, 0 if
+ * unknown (objects.h); or PAGE_FAULT (calls.h). */
 #define WITH_CALL 0x40
+#define CALL_BITS 12
+#define OBJECT_MAX ((1u << (32 - CALL_BITS)) - 1)
 #define PAGE_FAULT 0xffffff
-/* Flag of a type: what a futex call waits for follows (objects.h). */
+/* Flag of a type: what a futex call waits for follows (futexes.h). */
 #define WITH_FUTEX 0x20
-#define FUTEX_WORDS 4
+#define FUTEX_ADDRESS_BITS 52
+/* Bits of the upper half of the address: the words could be read; the word is in the thread's own stack or among its variables; the words
+ * follow. Above them is the operation. */
+#define FUTEX_READ (1u << 20)
+#define FUTEX_OWN (1u << 21)
+#define FUTEX_WORDS (1u << 22)
+#define FUTEX_OPERATION_AT 23
+#define FUTEX_OPERATION 0x1ff
 /* The number of innermost frames recorded: the kernel's maximum, and half as many in user space, which has more callchains. */
 #define KERNEL_DEPTH 127
 #define USER_DEPTH 64
@@ -96,6 +107,7 @@ enum frequent {
 	COUNTED,
 	TIMER_OUT,
 	WOKEN_BY_CALL,
+	KERNEL_LOCK,
 };
 
 /* Interrupts that one CPU sends another. */
@@ -127,6 +139,7 @@ enum rare_type {
 	FUNCTION,
 	MASK_CHANGED,
 	COUNTED_AT_MARK = 29,
+	OBJECT = 30,
 };
 
 struct block_head {
@@ -250,6 +263,33 @@ struct rare_function {
 	struct rare head;
 	u32 of, pad;
 	char name[64];
+};
+
+#define PATH_PARTS 8
+#define PART_MAX 32
+#define FAMILY_UNIX 1
+#define FAMILY_INET 2
+#define FAMILY_INET6 10
+#define MODE_KIND 0170000
+#define MODE_SOCKET 0140000
+/* Addresses of the kernel are larger. */
+#define PAGE 4096
+
+/* What a number of an object means. `what` is an `enum waits_for` (objects.h); of a file the rest says more: its inode's number (`id`), mode
+ * and device; the address of its private data; `path`: its name and those of the folders above it, each cut at PART_MAX. Of a socket:
+ * family, protocol, own port and that of the other end (in network order), the addresses, of a Unix socket the inode's number of the other
+ * end, and as `path` its struct sockaddr_un. */
+struct rare_object {
+	struct rare head;
+	u32 number;
+	u16 what, mode;
+	u32 device;
+	u16 family, protocol;
+	u64 id, peer, data;
+	u16 ports[2];
+	u32 pad;
+	u8 addresses[2][16];
+	char path[PATH_PARTS][PART_MAX];
 };
 
 struct rare_rename {

@@ -104,8 +104,9 @@ impl Lane {
             }
             let queue = if from == LEVELS { &mut self.rare } else { &mut self.open[from] };
             let Some(mut event) = queue.pop_front() else { break };
-            decoder.complete(&mut event);
-            out(event);
+            if decoder.complete(&mut event) {
+                out(event);
+            }
         }
     }
 

@@ -23,6 +23,7 @@ mod simulated;
 mod tests;
 mod write;
 
+pub use rare::Names;
 pub use read::{has_begun, open_spool, open_spool_folder};
 pub use write::Writer;
 

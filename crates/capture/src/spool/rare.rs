@@ -3,6 +3,7 @@
 use super::callchains::{Callchains, call_name};
 use super::energy::Energy;
 use super::frame;
+use crate::objects::Objects;
 use crate::wire::{self, Bytes, Row};
 use model::{
     BlockOperation, BlockRequest, CoreType, CpuId, Device, Donor, Event, EventKind, InheritedPriority, Mark, MarkEdge,
@@ -62,6 +63,7 @@ pub struct Decoder {
     /// Names of counted events by number.
     counters: HashMap<u32, NameId>,
     pub energy: Energy,
+    objects: Objects,
 }
 
 /// As in bpf/block.h. The kernel numbers operations (`REQ_OP_READ`, …) in the order of [`BlockOperation::ALL`].
@@ -111,8 +113,8 @@ impl Decoder {
         }
     }
 
-    /// Adds the data that an event of a block does not contain.
-    pub fn complete(&mut self, event: &mut Event) {
+    /// Adds the data that an event of a block does not contain. Returns `false` if they were lost, and the event says nothing without them.
+    pub fn complete(&mut self, event: &mut Event) -> bool {
         if let EventKind::Count { event: number, .. } = &mut event.what {
             *number = self.counters.get(&number.0).copied().unwrap_or_default();
         } else if let EventKind::WokenByCall { call, .. } = &mut event.what {
@@ -130,7 +132,10 @@ impl Decoder {
                 model::IrqKind::Timer => (UNNUMBERED, self.functions.get(&of).copied().unwrap_or_default()),
                 model::IrqKind::Ipi => (UNNUMBERED, listed(&IPIS)),
             };
+        } else if let EventKind::ObjectWait(wait) = &mut event.what {
+            return self.objects.complete(wait);
         }
+        true
     }
 
     /// Decodes a rare event. Returns `false` if it is invalid.
@@ -236,6 +241,10 @@ impl Decoder {
                 let (of, _) = (b.i32(), b.u32());
                 let name = self.names.id(&b.text(64));
                 self.functions.insert(of, name);
+            }
+            wire::OBJECT => {
+                self.objects.add(b.rest(), &mut self.names);
+                return true;
             }
             wire::CPU_SAMPLE => {
                 let chain = wire::sample_chain(&mut b);

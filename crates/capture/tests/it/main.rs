@@ -8,6 +8,7 @@ mod futexes;
 mod hidden_switches;
 mod live;
 mod names;
+mod objects;
 mod sample;
 mod settings;
 mod support;

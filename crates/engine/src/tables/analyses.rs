@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The analyses that need callchains: of switch-outs or of samples.
-const OF_CHAINS: [&TableDef; 9] = [
+const OF_CHAINS: [&TableDef; 10] = [
     &tables::SWITCH_CAUSES,
     &tables::WAITS,
     &tables::LOCK_HOLDERS,
     &tables::LOCK_WAITS,
+    &tables::OBJECT_WAITS,
     &tables::WAIT_OBJECTS,
     &tables::SAMPLES,
     &tables::FOLDED_STACKS,
@@ -27,7 +28,7 @@ const OF_CHAINS: [&TableDef; 9] = [
 ];
 
 /// The analyses that need the pools and processes of threads.
-const OF_GROUPS: [&TableDef; 10] = [
+const OF_GROUPS: [&TableDef; 11] = [
     &tables::POOLS,
     &tables::PARALLEL_REGIONS,
     &tables::REQUESTS,
@@ -37,6 +38,7 @@ const OF_GROUPS: [&TableDef; 10] = [
     &tables::LOCK_HOLDERS,
     &tables::LOCK_WAITS,
     &tables::DEADLOCKS,
+    &tables::OBJECT_WAITS,
     &tables::WAIT_OBJECTS,
 ];
 

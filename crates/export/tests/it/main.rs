@@ -8,3 +8,4 @@ mod programs;
 mod round_trip;
 mod stacks;
 mod support;
+mod waits;

@@ -14,7 +14,7 @@ use super::cells::{
 };
 use super::{
     BlockOperation, BlockRequest, Clock, Device, EventKind, Frame, FrameStretch, FutexWait, InheritedPriority, IrqKind,
-    LossSpan, Mark, MarkEdge, NameId, SnapshotState, SwitchOut, WakeKind,
+    LossSpan, Mark, MarkEdge, NameId, ObjectWait, SnapshotState, SwitchOut, WaitKind, WakeKind,
 };
 use crate::coded;
 use crate::{
@@ -180,6 +180,7 @@ listed! {
     Count COUNT, CountAtMark COUNT_AT_MARK, Charge CHARGE, Counter COUNTER, Clock CLOCK, Mark MARK, Value VALUE,
     EnergyDomain ENERGY_DOMAIN, Energy ENERGY, Temperature TEMPERATURE, Frame FRAME, Present PRESENT,
     FrameTime FRAME_TIME, Loss LOSS, Sample SAMPLE, FutexWait FUTEX_WAIT, WokenByCall WOKEN_BY_CALL,
+    ObjectWait OBJECT_WAIT,
 }
 
 /// Declares a table. Notes have the first of the names in brackets.
@@ -569,6 +570,15 @@ event_kinds! {
         tid: Thread = int("tid", "", "TID of the thread that was woken.").note("pid"),
         call: Name = word_column("call", "The system call of the waker; null: it was in none.").or_null(),
         argument: Id = int("argument", "", "The first argument of that call, with unchanged bits."),
+    ];
+    ObjectWait OBJECT_WAIT "object_wait" "A thread left its CPU to wait in a system call other than futex, or for a lock of the kernel: what for."
+        { EventKind::ObjectWait(ObjectWait { tid, kind, id, name, holder }) } [
+        tid: Thread = TID,
+        kind: Word<WaitKind> = word_column("kind", "What it is, as in the column kind of the table wait_objects."),
+        id: Id = int("object", "", "Which one of its kind: the inode of a pipe or a socket, the device and the inode of a file (32 bits each), a PID, a \
+            System V number, how many descriptors, or a number of the recording's own."),
+        name: Name = text("name", Shows::Path, "A path, or the addresses of a connection.").or_null(),
+        holder: Thread = int("holder_tid", "", "TID of the thread that holds the lock of the kernel; −1 if unknown.").or_null(),
     ];
     Sample SAMPLE "sample" "Any other sample; it only shows that the recording was running."
         { EventKind::Sample } [];

@@ -20,7 +20,7 @@ pub use device::{BlockOperation, BlockRequest, Clock, Device, IrqKind};
 pub use kinds::{EventColumn, EventTable, EventTableId, STACKS, ThreadNote};
 pub use program::{Frame, FrameStretch, FrameToken, Mark, MarkEdge};
 pub use sched::{Donor, InheritedPriority, SnapshotEntry, SnapshotState, Switch, SwitchOut, Wake, WakeKind};
-pub use waiting::{FutexWait, WaitKind};
+pub use waiting::{FutexWait, ObjectWait, WaitKind};
 
 use crate::{
     CoreType, CpuId, EnergyDomain, EnergyUse, FrameTime, MaybeNs, Ns, Pid, Present, Prio, StackId, Temperature, Tid,
@@ -82,6 +82,9 @@ pub enum EventKind {
     Wake(Wake),
     /// A thread leaves its CPU to wait in a futex call: follows its [`EventKind::Switch`], at the same time.
     FutexWait(FutexWait),
+    /// A thread leaves its CPU to wait in a system call that names an object, or for a lock of the kernel: follows its
+    /// [`EventKind::Switch`], at the same time.
+    ObjectWait(ObjectWait),
     /// A thread that waits in a futex call is woken by a thread that does not wake that futex: by a signal, or by an exit. Precedes its
     /// [`EventKind::Wake`], at the same time. Without it, a thread that wakes it wakes the futex.
     WokenByCall {

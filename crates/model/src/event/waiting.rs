@@ -1,7 +1,6 @@
 //! What threads wait for.
 
-use crate::Tid;
-use crate::coded;
+use crate::{NameId, Tid, coded};
 use serde::{Deserialize, Serialize};
 
 /// What a thread waits for in a futex call: the call's arguments, and what the memory at the address contained when it left its CPU.
@@ -39,8 +38,32 @@ pub struct FutexWait {
     pub words: [u32; 3],
 }
 
-/// What a futex word is to the thread that waits for it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// What a thread waits for in a system call other than futex, or for which lock of the kernel.
+///
+/// ```
+/// use model::{NameId, ObjectWait, Tid, WaitKind};
+///
+/// let wait = ObjectWait { tid: Tid(701), kind: WaitKind::Pipe, id: 4711, name: NameId::NONE, holder: Tid::UNKNOWN };
+/// assert!(!wait.kind.is_lock());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ObjectWait {
+    /// The thread that waits.
+    pub tid: Tid,
+    /// What it waits for.
+    pub kind: WaitKind,
+    /// Which one, of its kind: the number of the inode of a pipe or a socket (of connected sockets, the number of one of the two); for
+    /// files that are on a device its number, 32 bits each; the PID of a child, −1 if any; the System V number; how many descriptors; for other
+    /// kinds the source's own number, from 1.
+    pub id: u64,
+    /// The path of a file in its file system or of a Unix socket; the addresses of a connection, the thread's own end first.
+    pub name: NameId,
+    /// The thread that holds a lock of the kernel, if that is known.
+    pub holder: Tid,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum WaitKind {
     /// A lock that one thread holds.
     Mutex,
@@ -52,20 +75,78 @@ pub enum WaitKind {
     Thread,
     /// A word that only this thread waits for: another thread wakes it, and the word does not show what for.
     Parker,
-    /// Anything else, which another thread has to bring about: a condition variable, a semaphore, a barrier, a queue.
+    /// Any other futex word, for what another thread has to bring about: a condition variable, a semaphore, a barrier, a queue.
     Signal,
+    /// A lock of the kernel that one thread holds.
+    KernelMutex,
+    /// A semaphore of the kernel.
+    KernelSemaphore,
+    /// A lock of the kernel that one writer or several readers hold (`rw_semaphore`).
+    KernelRwLock,
+    /// A pipe, with or without a name.
+    Pipe,
+    /// A socket, or the connection of which it is an end.
+    Socket,
+    /// A file or a folder.
+    File,
+    /// A device.
+    Device,
+    /// An eventfd.
+    EventFd,
+    /// A timer.
+    TimerFd,
+    /// A signalfd.
+    SignalFd,
+    /// An epoll set.
+    Epoll,
+    /// An inotify queue.
+    Inotify,
+    /// The completions of an `io_uring`.
+    IoUring,
+    /// Any other open descriptor.
+    Descriptor,
+    /// Several descriptors at the same time (`poll`, `select`).
+    Several,
+    /// A child process.
+    Child,
+    /// A set of System V semaphores.
+    Semaphores,
+    /// A System V message queue.
+    Messages,
+    /// Only time.
+    Sleep,
 }
 
 coded!(WaitKind:
     WaitKind::Mutex => "mutex", WaitKind::PiMutex => "pi_mutex", WaitKind::RwLock => "rwlock",
     WaitKind::Thread => "thread", WaitKind::Parker => "parker", WaitKind::Signal => "signal",
+    WaitKind::KernelMutex => "kernel_mutex", WaitKind::KernelSemaphore => "kernel_semaphore",
+    WaitKind::KernelRwLock => "kernel_rwlock", WaitKind::Pipe => "pipe", WaitKind::Socket => "socket",
+    WaitKind::File => "file", WaitKind::Device => "device", WaitKind::EventFd => "eventfd",
+    WaitKind::TimerFd => "timerfd", WaitKind::SignalFd => "signalfd", WaitKind::Epoll => "epoll",
+    WaitKind::Inotify => "inotify", WaitKind::IoUring => "io_uring", WaitKind::Descriptor => "descriptor",
+    WaitKind::Several => "several", WaitKind::Child => "child", WaitKind::Semaphores => "semaphores",
+    WaitKind::Messages => "messages", WaitKind::Sleep => "sleep",
 );
 
 impl WaitKind {
     /// Whether it is a lock, which a thread holds while others wait for it.
     #[must_use]
     pub fn is_lock(self) -> bool {
-        matches!(self, Self::Mutex | Self::PiMutex | Self::RwLock)
+        matches!(self, Self::Mutex | Self::PiMutex | Self::RwLock) || self.is_kernel_lock()
+    }
+
+    /// Whether the kernel uses the lock itself.
+    #[must_use]
+    pub fn is_kernel_lock(self) -> bool {
+        matches!(self, Self::KernelMutex | Self::KernelRwLock)
+    }
+
+    /// Whether its number means something outside the recording.
+    #[must_use]
+    pub fn has_number(self) -> bool {
+        use WaitKind::{Child, Device, File, Messages, Pipe, Semaphores, Several, Socket};
+        matches!(self, Pipe | Socket | File | Device | Several | Child | Semaphores | Messages)
     }
 }
 
@@ -167,7 +248,7 @@ impl FutexWait {
             WaitKind::Mutex if self.command() == WAIT => thread(at_8),
             WaitKind::RwLock => thread(writer),
             WaitKind::Thread => thread(self.expected),
-            WaitKind::Mutex | WaitKind::Parker | WaitKind::Signal => None,
+            _ => None,
         }
     }
 }

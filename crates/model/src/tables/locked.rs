@@ -1,6 +1,6 @@
 //! Tables of what threads wait for: locks with their holders, and every object.
 
-use super::columns::{Address, Bool, Count, End, Int, Ns, Process, Start, Thread, Tid, Word};
+use super::columns::{Address, Bool, Count, End, FilePath, Int, Ns, Process, Start, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -130,14 +130,43 @@ table! {
 }
 
 table! {
-    /// What each thread waited for.
-    WAIT_OBJECTS: wait_objects {
+    /// Each wait.
+    OBJECT_WAITS: object_waits {
         version: 1,
         made_from: Analysis,
+        large: true,
+        doc: "Each wait of each thread: the system call, what it is for, and which thread ended it, in the order of the ends. For locks, the table \
+              `lock_waits` says more of the holder; the table `wait_objects` has the sums.",
+        key: [THREAD, START_NS],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            START_NS: Start,
+            END_NS: End,
+            WAITED_NS: Ns = "How long it waited, as far as it lies in the requested range.",
+            WHOLE: Bool = "Whether begin and end of the wait lie in the requested range.",
+            REASON: Option<Word> = "The system call that waits, as in the table `wait_objects`; null if unknown.",
+            KIND: Word = "What it waits for, as in the table `wait_objects`, without `other`.",
+            OBJECT: Option<Address> = "Which one, as in the table `wait_objects`; null if `kind` is unknown.",
+            NAME: Option<FilePath> = "Its path, or its addresses, as in the table `wait_objects`.",
+            HOLDER: Option<Thread> = "Of a lock, key of the thread that held it when the wait began; null if unknown.",
+            RELEASED_BY: Option<Thread> =
+                "Key of the thread that ended the wait; 0: an interrupt, as at a timeout; null if unknown.",
+            STACK: Option<Int> = "The waiting thread's callchain: its number in the event table `stack`; null if not recorded.",
+        }
+    }
+}
+
+table! {
+    /// What each thread waited for.
+    WAIT_OBJECTS: wait_objects {
+        version: 2,
+        made_from: Analysis,
         large: false,
-        doc: "What each thread waited for: all its blocked time by system call and object. The times of a thread's rows sum to its \
+        doc: "What each thread waited for: all its blocked time by system call and object. `corewise record` reads the object where a thread waits (on \
+              x86-64). The times of a thread's rows sum to its \
               `blocked_ns` in the table `threads`. At most 10,000 objects have rows of their own, those with the longest waits.",
-        key: [THREAD, REASON, KIND, OBJECT],
+        key: [THREAD, REASON, KIND, OBJECT, NAME],
         columns: {
             THREAD: Thread,
             TID: Tid,
@@ -145,10 +174,19 @@ table! {
                 "The system call that waits, or page_fault, for a kernel thread the first function outside the scheduler, as in the table \
                  `waits`; null if unknown.",
             KIND: Word =
-                "`mutex`, `pi_mutex`, `rwlock`: a lock. `thread`: the end of another thread. `signal`: what another thread has to bring \
-                 about, with a condition variable, a semaphore, a barrier or a queue. `parker`: a word that only this thread waits for, \
-                 which does not show for what. `unknown`: no object was recorded. `other`: objects beyond the 10,000.",
-            OBJECT: Option<Address> = "Address of the futex word, in the thread's process; null if `kind` is unknown or other.",
+                "In a futex call: `mutex`, `pi_mutex`, `rwlock`: a lock. `thread`: the end of another thread. `signal`: what another thread \
+                 has to bring about, with a condition variable, a semaphore, a barrier or a queue. `parker`: a word that only this thread \
+                 waits for, which does not show for what. In other calls: `pipe`, `socket`, `file`, `device`, `eventfd`, `timerfd`, \
+                 `signalfd`, `epoll`, `inotify`, `io_uring`, `descriptor` (any other), `several` (descriptors), `child`, `semaphores`, \
+                 `messages`, `sleep` (only time). In the kernel: `kernel_mutex`, `kernel_rwlock`, `kernel_semaphore`. `unknown`: no object \
+                 was recorded. `other`: objects beyond the 10,000.",
+            OBJECT: Option<Address> =
+                "Address of the futex word, in the thread's process; the inode of a pipe or a socket (of connected sockets that of one end, for \
+                 both); device and inode of a file; PID of the child, −1 for any; how many descriptors, 0 for select; for other kinds, a number \
+                 within the recording. Null if `kind` is unknown or other.",
+            NAME: Option<FilePath> =
+                "Path of the file in its file system, or of the Unix socket; addresses of the connection, those of the end that was seen first \
+                 at the begin.",
             WAITS: Count = "Number of waits, with those that the begin or the end of the range cuts.",
             BLOCKED_NS: Ns = "Their time, as far as it lies in the requested range.",
             MAX_BLOCKED_NS: Ns = "The longest of them.",

@@ -324,6 +324,7 @@ pub const ALL: &[&TableDef] = &[
     &LOCK_HOLDERS,
     &LOCK_WAITS,
     &DEADLOCKS,
+    &OBJECT_WAITS,
     &WAIT_OBJECTS,
     &POOLS,
     &MIGRATIONS,

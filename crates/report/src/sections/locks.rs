@@ -4,8 +4,8 @@ use super::Section;
 use crate::context::{SectionContext, count_of};
 use crate::words::{grouped, ms, plural};
 use engine::EngineError;
-use model::tables::{self, lock_holders, lock_waits};
-use model::{Ns, Span, ThreadKey};
+use model::Ns;
+use model::tables::{self, lock_holders};
 use page::{Column, Page, push};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,86 +89,5 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         push(&mut columns, [thread, kind, holder.clone()].into_iter().chain(numbers).chain(held).chain([sum.reason.1]));
     }
     page.grid(columns, 0);
-    Ok(())
-}
-
-/// An interval whose waits for locks are shown.
-pub(crate) struct Interval {
-    /// What it is called.
-    pub(crate) label: String,
-    /// From its begin to its end.
-    pub(crate) span: Span,
-    /// The thread that waits.
-    pub(crate) thread: Option<ThreadKey>,
-}
-
-/// The maximum number of rows of an interval.
-const MAX_OF_INTERVAL: usize = 2;
-
-/// Shorter waits of an interval are not shown: this part of it, in percent.
-const LEAST_PERCENT: i64 = 2;
-
-/// Writes the waits for locks within some intervals, with the threads that held the locks; nothing if there are none.
-pub(crate) fn write_within(
-    page: &mut Page,
-    ctx: &SectionContext<'_>,
-    intervals: &[Interval],
-) -> Result<(), EngineError> {
-    use lock_waits::*;
-    let mut any = false;
-    ctx.each_row(lock_holders::Table, |_| any = true)?;
-    if !any {
-        return Ok(());
-    }
-    // By interval and holder, or the thread that ended the wait.
-    let mut waits: BTreeMap<(usize, String, String), (Ns, Ns, String)> = BTreeMap::new();
-    ctx.each_row(Table, |row| {
-        let span = Span::new(row.get(START_NS), row.get(END_NS));
-        for (at, interval) in intervals.iter().enumerate().filter(|(_, of)| of.thread == Some(row.get(THREAD))) {
-            let Some(within) = interval.span.overlap(span) else { continue };
-            let by = match (row.get(HOLDER), row.get(RELEASED_BY)) {
-                (Some(holder), _) => ctx.name(Some(holder)),
-                (None, Some(by)) if by > ThreadKey::IDLE => format!("unknown, released by {}", ctx.name(Some(by))),
-                (None, _) => "unknown".to_owned(),
-            };
-            let sum = waits.entry((at, row.get(KIND).to_owned(), by)).or_default();
-            sum.0 += within.len();
-            let [ran, ready, blocked] =
-                [HOLDER_RUNNING_NS, HOLDER_READY_NS, HOLDER_BLOCKED_NS].map(|column| row.get(column.or_zero()));
-            if within.len() > sum.1 && row.get(HOLDER).is_some() {
-                let did = match row.get(HOLDER_REASON.or_empty()) {
-                    _ if ran >= ready.max(blocked) => "ran".to_owned(),
-                    _ if ready >= blocked => "was ready".to_owned(),
-                    "" => "was blocked".to_owned(),
-                    reason => format!("was blocked in {reason}"),
-                };
-                (sum.1, sum.2) = (within.len(), did);
-            }
-        }
-    })?;
-    let mut columns = vec![
-        Column::text("interval", 0),
-        Column::text("thread", 1),
-        Column::numbers("waited ms", 0),
-        Column::text("for", 0),
-        Column::text("held by", 0),
-        Column::text("which", 0),
-    ];
-    let mut shown = 0;
-    for (at, interval) in intervals.iter().enumerate() {
-        let mut of: Vec<_> = waits.iter().filter(|((of, ..), _)| *of == at).collect();
-        of.retain(|(_, (waited, ..))| *waited > interval.span.len() * LEAST_PERCENT / 100);
-        of.sort_by_key(|(_, (waited, ..))| Reverse(*waited));
-        for ((_, kind, by), (waited, _, did)) in of.into_iter().take(MAX_OF_INTERVAL) {
-            let cells =
-                [interval.label.clone(), ctx.name(interval.thread), ms(*waited), kind.clone(), by.clone(), did.clone()];
-            push(&mut columns, cells);
-            shown += 1;
-        }
-    }
-    if shown > 0 {
-        page.paragraph("Waits for locks within them, and the threads that held the locks:");
-        page.grid(columns, 0);
-    }
     Ok(())
 }

@@ -24,6 +24,7 @@ mod smt;
 mod switch_causes;
 mod task_classes;
 mod waiting;
+mod waits;
 
 use crate::Options;
 use crate::context::SectionContext;
@@ -82,6 +83,7 @@ pub const SECTIONS: &[Section] = &[
     findings::SECTION,
     slow_frames::SECTION,
     waiting::SECTION,
+    waits::SECTION,
     locks::SECTION,
     placement::SECTION,
     task_classes::SECTION,

@@ -1,7 +1,7 @@
 //! Why the slowest frames were slow.
 
 use super::Section;
-use super::locks::{Interval, write_within};
+use super::waits::{Interval, write_within};
 use crate::causes::{CauseRow, Excess, PARTS};
 use crate::context::SectionContext;
 use crate::verdict::over_budget;
@@ -14,7 +14,7 @@ use page::{Bar, Bars, Column, Page, push};
 pub const SECTION: Section = Section {
     id: "slow_frames",
     about: "why the slowest frames took longer than typical ones, by cause along their critical paths",
-    tables: &[&tables::SLOW_FRAMES, &tables::LOCK_HOLDERS],
+    tables: &[&tables::SLOW_FRAMES, &tables::WAIT_OBJECTS],
     write,
 };
 

@@ -1,7 +1,7 @@
 //! Why the slowest periods, requests and parallel regions were slow.
 
 use super::Section;
-use super::locks::{Interval, write_within};
+use super::waits::{Interval, write_within};
 use crate::causes::{CauseRow, Excess, PARTS};
 use crate::context::SectionContext;
 use crate::words::{ms, plain, plural, short};
@@ -13,7 +13,7 @@ use page::{Bar, Bars, Column, Page, push};
 pub const SECTION: Section = Section {
     id: "slow_intervals",
     about: "why the slowest periods, requests and parallel regions took longer than typical ones, by cause along their critical paths",
-    tables: &[&tables::SLOW_INTERVALS, &tables::LOCK_HOLDERS],
+    tables: &[&tables::SLOW_INTERVALS, &tables::WAIT_OBJECTS],
     write,
 };
 

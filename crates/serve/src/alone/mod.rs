@@ -7,6 +7,7 @@
 //!      frame-sources, frames-N, causes-0-RANK       the slowest frames of the first sources (`frames`)
 //!      slices-KIND-LEVEL                           slices at 2 to LEVEL ns per pixel that the next coarser level lacks (`detail`)
 //!      thread_state, cpu_state                     the stretches, if both fit
+//!      object_waits                                what each wait was for, if that fits too
 //!      start                                       the view with which the page begins, if one was given
 //!      held                                        which of these are present, and the finest level
 //! ```
@@ -184,29 +185,34 @@ impl<'a> PendingKind<'a> {
     }
 }
 
-/// Adds the rows of all stretches, if they fit.
+/// Adds the rows of all stretches, if they fit; and what each wait was for, if that fits too.
 fn rows(session: &Session, blocks: &mut Blocks) -> Result<bool, ServeError> {
-    let mut left = blocks.left();
-    let mut packed = Vec::new();
-    for def in [&tables::THREAD_STATE, &tables::CPU_STATE] {
-        let def = session.definition(def.name)?;
-        let mut out = Rows::new(def, blocks::packer()).map_err(unwritten)?;
-        let mut written = Ok(());
-        let read = session.rows(def.name, &mut |rows| {
-            written = out.push(rows);
-            let room = blocks::characters(out.to().get_ref().len()) <= left;
-            if written.is_ok() && room { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
-        });
-        written.map_err(unwritten)?;
-        let bytes = out.finish().and_then(|packer| Ok(packer.finish()?)).map_err(unwritten)?;
-        let characters = BASE64_STANDARD.encode(&bytes);
-        if characters.len() > left {
-            return Ok(false);
-        }
-        read?;
-        left -= characters.len();
-        packed.push((def.name, characters));
+    let Some(threads) = packed(session, &tables::THREAD_STATE, blocks.left())? else { return Ok(false) };
+    let Some(cpus) = packed(session, &tables::CPU_STATE, blocks.left() - threads.len())? else { return Ok(false) };
+    blocks.add(tables::THREAD_STATE.name, &threads);
+    blocks.add(tables::CPU_STATE.name, &cpus);
+    if let Some(waits) = packed(session, &tables::OBJECT_WAITS, blocks.left())? {
+        blocks.add(tables::OBJECT_WAITS.name, &waits);
     }
-    packed.into_iter().for_each(|(name, characters)| blocks.add(name, &characters));
     Ok(true)
+}
+
+/// Returns all rows of a table as the characters of a block; `None`: there are more than `left`.
+fn packed(session: &Session, def: &TableDef, left: usize) -> Result<Option<String>, ServeError> {
+    let def = session.definition(def.name)?;
+    let mut out = Rows::new(def, blocks::packer()).map_err(unwritten)?;
+    let mut written = Ok(());
+    let read = session.rows(def.name, &mut |rows| {
+        written = out.push(rows);
+        let room = blocks::characters(out.to().get_ref().len()) <= left;
+        if written.is_ok() && room { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
+    });
+    written.map_err(unwritten)?;
+    let bytes = out.finish().and_then(|packer| Ok(packer.finish()?)).map_err(unwritten)?;
+    let characters = BASE64_STANDARD.encode(&bytes);
+    if characters.len() > left {
+        return Ok(None);
+    }
+    read?;
+    Ok(Some(characters))
 }

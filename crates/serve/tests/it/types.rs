@@ -31,7 +31,7 @@ fn the_viewers_types_match_the_tables() {
     let mut made = String::from("// @generated from the definitions of the tables by `cargo xtask bless`.\n\n");
     made += &words("THREAD_STATES", &ThreadState::ALL.map(ThreadState::as_str));
     made += &words("CPU_STATES", &CpuState::ALL.map(CpuState::as_str));
-    for def in serve::ANSWERS.iter().chain(&[&tables::THREAD_STATE, &tables::CPU_STATE]) {
+    for def in serve::ANSWERS.iter().chain(&[&tables::THREAD_STATE, &tables::CPU_STATE, &tables::OBJECT_WAITS]) {
         made += &format!("\n{}", interface(def));
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/src/generated/tables.ts");

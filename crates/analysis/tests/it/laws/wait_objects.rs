@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::ByName;
 
-const LOCKS: [&str; 3] = ["mutex", "pi_mutex", "rwlock"];
+const LOCKS: [&str; 5] = ["mutex", "pi_mutex", "rwlock", "kernel_mutex", "kernel_rwlock"];
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["wait_objects"];
@@ -16,7 +16,9 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let [waits, blocked, longest, cut] = ["waits", "blocked_ns", "max_blocked_ns", "cut_ns"].map(int);
         prop_assert!(waits > 0 && longest <= blocked && cut <= blocked && longest.saturating_mul(waits) >= blocked);
         let kind = table.text(row, "kind").unwrap().to_owned();
-        prop_assert_eq!(table.text(row, "object").is_some(), kind != "unknown" && kind != "other");
+        let has_object = table.text(row, "object").is_some();
+        let has_none = kind == "unknown" || kind == "other";
+        prop_assert!(has_object != has_none || kind == "sleep");
         for sums in [&mut actual, &mut of_locks].into_iter().take(1 + usize::from(LOCKS.contains(&&*kind))) {
             let sums = sums.entry(int("thread")).or_default();
             (sums[0], sums[1]) = (sums[0] + waits, sums[1] + blocked);
@@ -30,6 +32,14 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         }
     }
     prop_assert_eq!(&actual, &expected);
+
+    let table = &a.tables["object_waits"];
+    let mut each = BTreeMap::<_, [i64; 2]>::new();
+    for row in 0..table.rows.len() {
+        let sums = each.entry(table.int(row, "thread").unwrap()).or_default();
+        (sums[0], sums[1]) = (sums[0] + 1, sums[1] + table.int(row, "waited_ns").unwrap());
+    }
+    prop_assert_eq!(&each, &expected);
 
     let table = &a.tables["lock_waits"];
     let mut once = BTreeSet::new();

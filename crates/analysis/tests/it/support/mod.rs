@@ -12,8 +12,9 @@ use analysis::{Begins, Context, Running, ThreadGroups};
 use changes::{Allowed, Changes, MarkEvent, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
-    CoreType, CpuId, CpuStretch, Event, EventKind, FutexWait, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span,
-    StackFrame, Stacks, SwitchOut, Table, ThreadStretch, Tid, Timeline, TimelineEvent, Value, tables,
+    CoreType, CpuId, CpuStretch, Event, EventKind, FutexWait, Mark, MarkEdge, MaybeNs, NameId, Ns, ObjectWait, Prio,
+    Rows, Span, StackFrame, Stacks, SwitchOut, Table, ThreadStretch, Tid, Timeline, TimelineEvent, Value, WaitKind,
+    tables,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -109,6 +110,18 @@ fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
 fn add_futexes(events: &mut Vec<Event>, rng: &mut Rng) {
     let mut futex = |event: &Event| {
         let what = match event.what {
+            EventKind::Switch(switch) if switch.out == SwitchOut::Blocked && rng.one_in(4) => {
+                let kind =
+                    rng.pick(&[WaitKind::Pipe, WaitKind::KernelMutex, WaitKind::KernelRwLock, WaitKind::File])?;
+                let holder = Tid(rng.below(6) as i32 - 1);
+                EventKind::ObjectWait(ObjectWait {
+                    tid: switch.prev,
+                    kind,
+                    id: rng.below(2) as u64,
+                    name: NameId::NONE,
+                    holder,
+                })
+            }
             EventKind::Switch(switch) if switch.out == SwitchOut::Blocked && rng.one_in(2) => {
                 let [operation, expected] = rng.pick(&[[128, 2], [134, 0], [393, 3], [265, 2], [393, 0]])?;
                 let owner = rng.below(6) as u32;

@@ -1,0 +1,46 @@
+//! What threads wait for, exported and read back.
+
+use crate::support::{exported, rows, session};
+use engine::{PassOptions, Session};
+use export::Options;
+use export::formats::perfetto::Perfetto;
+use std::path::Path;
+
+/// A waits for a mutex and for a lock of the kernel, which B holds, for a pipe, and for a connection.
+const DRAWN: &str = "
+cpu0    As .  .  A  As .  .  A  As .  .  A  As .  .  A
+cpu1    .  B  B  B  B  B  B  B  B  B  B  B  B  B  B  B
+waking  .  .  A<B@1 . . . A<B@1 . . . A<B@1 . . . A<B@1 .
+futex   .  A=m1<B . . . . . . . . . . . . . .
+object  .  .  .  . . A=pipe7 . . . A=kernel_mutex3<B . . . A=socket5:10.0.0.1:80 . .
+process A  B<A . . . . . . . . . . . . . .
+";
+
+fn drawn() -> Session {
+    let trace = testkit::trace(DRAWN);
+    session(trace.facts, trace.batch)
+}
+
+/// The viewer's fixture is this drawing.
+#[test]
+fn the_fixture_of_the_viewer_has_these_waits() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/test/browser/waits.pftrace");
+    let before = drawn();
+    if testkit::cases::is_blessing() {
+        std::fs::write(&fixture, exported(&Perfetto, &before, &Options::default())).unwrap();
+    }
+    let after = Session::open(&fixture, PassOptions::default()).unwrap();
+    for table in ["object_waits", "lock_waits", "thread_state"] {
+        assert_eq!(rows(&before, table), rows(&after, table), "{table}");
+    }
+}
+
+/// Paths and addresses are left out; what kind of object it was is not.
+#[test]
+fn names_of_objects_are_left_out_with_redact() {
+    let of = |redact| exported(&Perfetto, &drawn(), &Options { redact, ..Options::default() });
+    let has = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    let [open, redacted] = [false, true].map(of);
+    assert!(has(&open, "10.0.0.1:80") && !has(&redacted, "10.0.0.1"));
+    assert!(has(&redacted, "socket"));
+}

@@ -1,0 +1,207 @@
+//! What threads waited for: in all of the recording, and within slow frames and intervals.
+
+use super::Section;
+use crate::context::{SectionContext, count_of};
+use crate::words::{grouped, ms, plain, short};
+use engine::EngineError;
+use model::tables::{self, lock_waits, object_waits, threads, wait_objects};
+use model::{Coded, Ns, Span, ThreadKey, WaitKind};
+use page::{Column, Page, push};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+
+pub const SECTION: Section = Section {
+    id: "waits",
+    about: "what threads waited for: system call, lock, pipe, socket, file or child, and which threads ended the waits",
+    tables: &[&tables::WAIT_OBJECTS],
+    write,
+};
+
+/// The longest name of an object that is shown.
+const MAX_NAME: usize = 48;
+
+/// Returns the words for what a thread waits for.
+fn what(kind: &str, object: &str, name: &str) -> String {
+    let has_number = WaitKind::of_word(kind.as_bytes()).is_some_and(WaitKind::has_number);
+    match name {
+        "" if has_number => format!("{kind} {object}"),
+        "" => kind.to_owned(),
+        name => format!("{kind} {}", short(&plain(name), MAX_NAME)),
+    }
+}
+
+/// Waits of threads of one name.
+#[derive(Default)]
+struct Sum {
+    waits: i64,
+    blocked: Ns,
+    longest: Ns,
+    /// How long the waits were that threads of each name ended.
+    ended_by: BTreeMap<String, Ns>,
+}
+
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    use wait_objects::*;
+    let mut sums: BTreeMap<(String, String, String), Sum> = BTreeMap::new();
+    let focus = focus(ctx)?;
+    ctx.each_row(Table, |row| {
+        let kind = row.get(KIND);
+        let is_shown = focus.as_ref().is_none_or(|of| of.contains(&row.get(THREAD)));
+        if kind == "unknown" || kind == "other" || !is_shown {
+            return;
+        }
+        let what = what(kind, row.get(OBJECT.or_empty()), row.get(NAME.or_empty()));
+        let key = (ctx.name(Some(row.get(THREAD))), row.get(REASON.or_empty()).to_owned(), what);
+        let (sum, blocked) = (sums.entry(key).or_default(), row.get(BLOCKED_NS));
+        sum.waits = sum.waits.saturating_add(row.get(WAITS));
+        sum.blocked += blocked;
+        sum.longest = sum.longest.max(row.get(MAX_BLOCKED_NS));
+        *sum.ended_by.entry(ended_by(ctx, row.get(RELEASED_BY))).or_default() += blocked;
+    })?;
+    if sums.is_empty() {
+        return Ok(());
+    }
+    let mut rows: Vec<_> = sums.into_iter().collect();
+    rows.sort_by_key(|(_, sum)| Reverse(sum.blocked));
+    let all = rows.len();
+    rows.truncate(ctx.top);
+    let of = if focus.is_some() { "threads of the recorded process" } else { "threads" };
+    page.heading(&format!("What {of} waited for: {}", count_of(rows.len(), all, "row")));
+    page.paragraph(
+        "Blocked time of the threads of one name by system call and object (a lock, a pipe, a connection, a file, a child, time), as far as it was \
+         recorded, and which thread ended most of the waits. A sleep is no problem by itself.",
+    );
+    let mut columns = vec![
+        Column::text("thread", 0),
+        Column::text("in", 1),
+        Column::text("for", 0),
+        Column::numbers("waits", 2),
+        Column::numbers("blocked ms", 0),
+        Column::numbers("longest", 1),
+        Column::text("ended by", 0),
+    ];
+    for ((thread, call, what), sum) in rows {
+        let by = sum.ended_by.into_iter().max_by_key(|(_, blocked)| *blocked).map_or_else(String::new, |(by, _)| by);
+        push(&mut columns, [thread, call, what, grouped(sum.waits), ms(sum.blocked), ms(sum.longest), by]);
+    }
+    page.grid(columns, 0);
+    Ok(())
+}
+
+/// Returns the threads of the recorded process, if all threads are selected and one process is meant.
+fn focus(ctx: &SectionContext<'_>) -> Result<Option<HashSet<ThreadKey>>, EngineError> {
+    let Some(pid) = ctx.session.facts().focus.map(i64::from).filter(|_| ctx.is_whole()) else { return Ok(None) };
+    let mut of = HashSet::new();
+    ctx.each_row(threads::Table, |row| {
+        of.extend(Some(row.get(threads::THREAD)).filter(|_| row.get(threads::PID) == Some(pid)));
+    })?;
+    Ok(Some(of).filter(|of| !of.is_empty()))
+}
+
+fn ended_by(ctx: &SectionContext<'_>, by: Option<ThreadKey>) -> String {
+    match by {
+        None => String::new(),
+        Some(ThreadKey::IDLE) => "an interrupt".to_owned(),
+        by => ctx.name(by),
+    }
+}
+
+/// An interval whose waits are shown.
+pub(crate) struct Interval {
+    /// What it is called.
+    pub(crate) label: String,
+    /// From its begin to its end.
+    pub(crate) span: Span,
+    /// The thread that waits.
+    pub(crate) thread: Option<ThreadKey>,
+}
+
+/// The maximum number of rows of an interval.
+const MAX_OF_INTERVAL: usize = 2;
+
+/// Shorter waits of an interval are not shown: this part of it, in percent.
+const LEAST_PERCENT: i64 = 2;
+
+/// The waits of an interval for one kind of object that one thread held, or ended.
+#[derive(Default)]
+struct Within {
+    waited: Ns,
+    /// The longest of them, and what the holder did meanwhile.
+    longest: Ns,
+    did: String,
+}
+
+/// Writes what threads waited for within some intervals, and which threads held it or ended the waits; nothing if there is nothing.
+pub(crate) fn write_within(
+    page: &mut Page,
+    ctx: &SectionContext<'_>,
+    intervals: &[Interval],
+) -> Result<(), EngineError> {
+    let mut any = false;
+    ctx.each_row(wait_objects::Table, |row| any |= row.get(wait_objects::OBJECT).is_some())?;
+    if !any {
+        return Ok(());
+    }
+    // What the holders of locks did, by the thread that waited and the begin of the wait.
+    let mut did = BTreeMap::new();
+    ctx.each_row(lock_waits::Table, |row| {
+        use lock_waits::*;
+        let span = Span::new(row.get(START_NS), row.get(END_NS));
+        let shown = |of: &Interval| of.thread == Some(row.get(THREAD)) && of.span.overlap(span).is_some();
+        if row.get(HOLDER).is_none() || !intervals.iter().any(shown) {
+            return;
+        }
+        let [ran, ready, blocked] =
+            [HOLDER_RUNNING_NS, HOLDER_READY_NS, HOLDER_BLOCKED_NS].map(|column| row.get(column.or_zero()));
+        let words = match row.get(HOLDER_REASON.or_empty()) {
+            _ if ran >= ready.max(blocked) => "ran".to_owned(),
+            _ if ready >= blocked => "was ready".to_owned(),
+            "" => "was blocked".to_owned(),
+            reason => format!("was blocked in {reason}"),
+        };
+        did.insert((row.get(THREAD), row.get(START_NS)), words);
+    })?;
+    let mut waits: BTreeMap<(usize, String, String, String), Within> = BTreeMap::new();
+    ctx.each_row(object_waits::Table, |row| {
+        use object_waits::*;
+        let (thread, start) = (row.get(THREAD), row.get(START_NS));
+        let span = Span::new(start, row.get(END_NS));
+        let kind = row.get(KIND);
+        for (at, interval) in intervals.iter().enumerate().filter(|(_, of)| of.thread == Some(thread)) {
+            let Some(within) = interval.span.overlap(span).filter(|_| kind != "unknown") else { continue };
+            let what = what(kind, row.get(OBJECT.or_empty()), row.get(NAME.or_empty()));
+            let held = row.get(HOLDER).map_or_else(String::new, |holder| ctx.name(Some(holder)));
+            let sum = waits.entry((at, what, held, ended_by(ctx, row.get(RELEASED_BY)))).or_default();
+            sum.waited += within.len();
+            if within.len() > sum.longest {
+                (sum.longest, sum.did) = (within.len(), did.get(&(thread, start)).cloned().unwrap_or_default());
+            }
+        }
+    })?;
+    let mut columns = vec![
+        Column::text("interval", 0),
+        Column::text("thread", 1),
+        Column::numbers("waited ms", 0),
+        Column::text("for", 0),
+        Column::text("held by", 0),
+        Column::text("which", 0),
+        Column::text("ended by", 0),
+    ];
+    let mut shown = 0;
+    for (at, interval) in intervals.iter().enumerate() {
+        let mut of: Vec<_> = waits.iter().filter(|((of, ..), _)| *of == at).collect();
+        of.retain(|(_, sum)| sum.waited > interval.span.len() * LEAST_PERCENT / 100);
+        of.sort_by_key(|(_, sum)| Reverse(sum.waited));
+        for ((_, what, held, ended), sum) in of.into_iter().take(MAX_OF_INTERVAL) {
+            let (label, thread) = (interval.label.clone(), ctx.name(interval.thread));
+            let words = [what, held, &sum.did, ended].map(String::clone);
+            push(&mut columns, [label, thread, ms(sum.waited)].into_iter().chain(words));
+            shown += 1;
+        }
+    }
+    if shown > 0 {
+        page.paragraph("What these threads waited for within them, which threads held it, and which ended the waits:");
+        page.grid(columns, 0);
+    }
+    Ok(())
+}
