@@ -30,6 +30,7 @@ mod speeds;
 mod text;
 mod timers;
 mod unmarked;
+mod waits_for;
 mod worst;
 
 pub use blocks::{About, Detail, Line, blocks, lines, tone};

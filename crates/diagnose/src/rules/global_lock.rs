@@ -7,6 +7,7 @@ use crate::pools::Processes;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::{Member, Pool, Sharing, TURNS_RANGE};
 use crate::unmarked::interpreter_lock;
+use crate::waits_for::{Longest, WaitsFor};
 use engine::EngineError;
 use model::tables::{self, pools};
 use model::words::{grouped, ms, percent, plural};
@@ -21,12 +22,19 @@ pub(super) const RULE: Rule = Rule {
                 for the lock of the Python interpreter, one switch interval (5 ms) at a time.",
         rationale: "Threads that share one lock for all that they do are as fast as one thread, and lose the switches: the interpreter lock of \
                   Python or Ruby, the lock of a table or of an allocator.",
-        certainty: "It is recorded that one thread at a time could run, and how often that changed. That a lock is the reason is likely, not \
-               certain: threads that hand one piece of work back and forth look the same. lock-convoy reports short turns of three or more threads.",
+        certainty: "It is recorded that one thread at a time could run, and how often that changed. That a lock is the reason is likely, and certain \
+               only if it was recorded what they waited for: threads that hand one piece of work back and forth look the same. lock-convoy reports short turns of three or more threads.",
         fix: "Use processes instead of threads (Python: multiprocessing, ProcessPoolExecutor), release the lock around long work, or split it.",
         example: "A and B take turns of 5 ms, and CPU 1 is idle all the time.",
     },
-    tables: &[&tables::POOLS, &tables::CRITICAL_BY_THREAD, &tables::WAITS, &tables::SAMPLES, &tables::CPUS],
+    tables: &[
+        &tables::POOLS,
+        &tables::CRITICAL_BY_THREAD,
+        &tables::WAITS,
+        &tables::SAMPLES,
+        &tables::CPUS,
+        &tables::WAIT_OBJECTS,
+    ],
     thresholds: &[&MIN_SERIAL, &MIN_SHARE],
     explains: &["wakeup-storm", "too-few-workers"],
     worst: Fits::WaitedForThread,
@@ -52,6 +60,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut found = interpreter_lock::find(ctx, &processes, least)?;
     let waiting: BTreeSet<ThreadKey> =
         found.iter().flat_map(|finding| &finding.threads).map(|claim| claim.thread).collect();
+    let objects = WaitsFor::new(ctx)?;
     for pool in Pool::all(ctx, &processes)? {
         let is_of_one = |member: &&Member| processes.are_one(member.thread, pool.members[0].thread);
         let taking: Vec<_> = pool.working().filter(is_of_one).collect();
@@ -78,18 +87,20 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let turns: i64 = taking.iter().map(|member| member.turns).sum();
         let change = Fix::SplitLock { threads: threads(&claims) };
         let name = &pool.name;
+        let lock = objects.longest_lock(taking.iter().map(|member| member.thread)).filter(Longest::is_most);
         let finding =
             ctx.finding(claims, change, format!("Let the {name} threads work without a common lock, or use processes"));
         found.push(Finding {
             title: format!(
-                "{} named {name} ran one at a time in {} turns, for {} ms ({} of the time) while CPUs were idle",
+                "{} named {name} ran one at a time in {} turns, for {} ms ({} of the time) while CPUs were idle{}",
                 plural(taking.len() as u64, "thread"),
                 grouped(turns),
                 ms(serial),
-                percent(serial, ctx.span().len())
+                percent(serial, ctx.span().len()),
+                if lock.is_some() { ", and waited most for one lock" } else { "" }
             ),
             range_ns: TURNS_RANGE.of(saved),
-            confidence: Confidence::Medium,
+            confidence: if lock.is_some() { Confidence::High } else { Confidence::Medium },
             evidence: evidence.finish(),
             assumptions: vec![
                 "what they ran one at a time can run at the same time on the idle CPUs (lower bound: 60 % of that is gained)".to_owned(),

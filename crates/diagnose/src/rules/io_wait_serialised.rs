@@ -5,11 +5,12 @@ use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Action, Confidence, Finding};
 use crate::pools::{Pool, Processes};
 use crate::range::Range;
+use crate::waits_for::WaitsFor;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, ready_wait, waits};
 use model::words::{ms, percent, plural, time};
-use model::{Fix, Ns, ThreadKey, Tid};
+use model::{Fix, Ns, ThreadKey, Tid, WaitKind};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -27,7 +28,7 @@ pub(super) const RULE: Rule = Rule {
         fix: "Read ahead: larger reads, posix_fadvise(2), several concurrent requests (io_uring(7), threads).",
         example: "A reads a file in pieces of 4 KiB in random order: 8 000 waits of 100 µs in a second.",
     },
-    tables: &[&tables::WAITS, &tables::READY_WAIT, &tables::CRITICAL_BY_THREAD],
+    tables: &[&tables::WAITS, &tables::READY_WAIT, &tables::CRITICAL_BY_THREAD, &tables::WAIT_OBJECTS],
     thresholds: &[&MIN_WAITING, &MIN_PER_SECOND, &MIN_SHARE, &SWITCH],
     explains: &[],
     worst: Fits::WaitedForDevice,
@@ -146,6 +147,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let finding = ctx.finding(claims, change, String::new());
     let first = finding.threads.first().map(|most| (most.name.clone(), waits.get(&most.thread)));
     let Some((name, Some(sums))) = first else { return Ok(RuleOutcome::Findings(Vec::new())) };
+    let is_file = |kind| matches!(kind, WaitKind::File | WaitKind::Device);
+    let file = WaitsFor::new(ctx)?.longest(finding.threads.iter().map(|claim| claim.thread), is_file, is_file);
+    let file = file.filter(|file| file.is_most() && !file.name.is_empty());
     let (is_read, is_sync) = (sums.read * 2 > sums.blocked, sums.sync * 2 > sums.blocked);
     let what = if is_sync {
         format!(
@@ -157,11 +161,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let best = finding.recoverable_ns;
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{name} waited {} for a device, {} on average: {} ms in total, {} of the time",
+            "{name} waited {} for a device, {} on average: {} ms in total, {} of the time{}",
             plural(sums.count.unsigned_abs(), "time"),
             time(sums.blocked / sums.count.max(1)),
             ms(sums.blocked),
-            percent(sums.blocked, ctx.span().len())
+            percent(sums.blocked, ctx.span().len()),
+            file.map_or_else(String::new, |file| format!(", most for {}", file.name))
         ),
         range_ns: if is_read || is_sync {
             RANGE.of(best)

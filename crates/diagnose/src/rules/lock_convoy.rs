@@ -8,6 +8,7 @@ use crate::regions::{Source, by_name, workers};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::TURNS_RANGE;
 use crate::unmarked::{lock_calls, process_lock};
+use crate::waits_for::{Longest, WaitsFor};
 use engine::EngineError;
 use model::tables::{self, parallel_regions, pools, ready_wait, run_lengths, waits};
 use model::words::{ms, plural};
@@ -25,7 +26,7 @@ pub(super) const RULE: Rule = Rule {
         rationale: "Work shared by several threads is done at the speed of one, and each piece costs two switches: more threads make it \
                   slower. Processes share locks too: a row of a data base, a semaphore, a lock of a file.",
         certainty: "Which thread woke which, and what the waker did meanwhile, is known. That it was a lock is the likely reason, unless a \
-               callchain confirms it (futex). At a barrier, the last thread wakes all others and has not waited itself, so barriers are not \
+               callchain (futex) or what they waited for (a recording by corewise on x86-64) confirms it. At a barrier, the last thread wakes all others and has not waited itself, so barriers are not \
                reported. Threads that pass on a piece of work in a ring look the same. If they run at the same time at other times, only what ran \
                while others queued counts. A lock that is taken again by the thread that released it, before the woken thread has a CPU \
                (glibc's and Rust's mutex), is recognised by threads that are woken one at a time and find the lock taken, while \
@@ -46,6 +47,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::MARKS,
         &tables::CRITICAL_BY_THREAD,
         &tables::SAMPLES,
+        &tables::WAIT_OBJECTS,
     ],
     thresholds: &[
         &MIN_THREADS,
@@ -352,7 +354,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             queue.with_idle += row.get(pools::WITH_IDLE_NS);
         }
     })?;
-    let cpus = ctx.cpus()?;
+    let (cpus, objects) = (ctx.cpus()?, WaitsFor::new(ctx)?);
     let span = ctx.span().len().max(Ns(1)).as_f64();
     let limits = [MIN_THREADS, MIN_PER_SECOND, MIN_WAITING, MIN_BUSY, MAX_BUSY];
     let [members, rate, waiting, least, most] = limits.map(|limit| ctx.threshold(&limit));
@@ -374,7 +376,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             continue;
         };
         if queue.members.len() as f64 >= members || share_regions(ctx, &pool, &queue)? {
-            found.extend(finding(ctx, &pool.1, queue, whole_time, cpus));
+            found.extend(finding(ctx, &pool.1, queue, whole_time, cpus, &objects));
         }
     }
     let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
@@ -408,7 +410,15 @@ fn share_regions(ctx: &RuleContext<'_>, (pid, _): &Pool, queue: &Queue) -> Resul
     Ok(false)
 }
 
-fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cpus: i64) -> Option<Finding> {
+fn finding(
+    ctx: &RuleContext<'_>,
+    name: &str,
+    queue: Queue,
+    whole_time: bool,
+    cpus: i64,
+    objects: &WaitsFor,
+) -> Option<Finding> {
+    let lock = objects.longest_lock(queue.members.iter().copied());
     let name = &ctx.name_of_all(queue.members.iter().copied(), name);
     let parallel = cpus.min(queue.members.len() as i64).max(1);
     // Others cannot do it at the same time on CPUs that are busy.
@@ -429,16 +439,19 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cp
     if finding.recoverable_ns < ctx.share_ns(&MIN_SHARE) {
         return None;
     }
+    // Where it was recorded what they waited for, that counts.
+    let is_known_lock = lock.as_ref().map_or(queue.is_known_lock, Longest::is_most);
     let by_switches = queue.by_thread.values().any(|(_, waits, _)| switching(*waits) > spread);
     Some(Finding {
         title: format!(
-            "{} named {name} waited {} for each other, {} ms in total, and ran one at a time",
+            "{} named {name} waited {} for each other, {} ms in total{}, and ran one at a time",
             plural(count, "thread"),
             plural(waits.unsigned_abs(), "time"),
-            ms(blocked)
+            ms(blocked),
+            lock.as_ref().map_or_else(String::new, Longest::words)
         ),
         range_ns: TURNS_RANGE.of(finding.recoverable_ns),
-        confidence: if queue.is_known_lock && queue.is_passed_on(ctx) { Confidence::High } else { Confidence::Medium },
+        confidence: if is_known_lock && queue.is_passed_on(ctx) { Confidence::High } else { Confidence::Medium },
         evidence: queue.evidence.finish(),
         assumptions: vec![
             format!(
