@@ -43,7 +43,8 @@ impl Object {
     pub(crate) fn text(self) -> String {
         match self {
             Self::Word(_, address) => format!("{address:#x}"),
-            Self::Other(WaitKind::File | WaitKind::Device, id) => {
+            // Pipes have numbers of 32 bits; those with a name are on a device.
+            Self::Other(WaitKind::File | WaitKind::Device | WaitKind::Pipe, id) if id >> 32 != 0 => {
                 let (device, inode) = (id >> 32, id & u64::from(u32::MAX));
                 // The kernel's own encoding (MAJOR, MINOR).
                 format!("{}:{}/{inode}", device >> 20, device & 0xf_ffff)
@@ -430,10 +431,9 @@ impl WaitedFor {
         let time =
             held.map_or(Span::new(open.span.start, open.span.start), |(_, until)| Span::new(open.span.start, until));
         let holder = held.and_then(|(by, _)| self.threads.get(by));
-        let released_by = match ended {
-            Some(ended) if ended.waker == ThreadKey::IDLE || wakes.is_some() => Some(ended.waker),
-            _ => None,
-        };
+        // Of a word, a thread that wakes it; otherwise any.
+        let is_known = |ended: &Ended| ended.waker == ThreadKey::IDLE || wakes.is_some() || open.target.is_none();
+        let released_by = ended.filter(is_known).map(|ended| ended.waker).filter(|by| *by >= ThreadKey::IDLE);
         self.over.push_back(Wait {
             thread,
             tid: self.threads.get(thread).map_or(Tid::UNKNOWN, |of| of.tid),

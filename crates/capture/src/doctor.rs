@@ -133,7 +133,14 @@ fn programs() -> Vec<Finding> {
                 "use Linux 6.18 or later",
             ));
             all.push(finding(
-                "what threads wait for in system calls, and yields",
+                "what threads wait for in system calls",
+                tracer.reports_calls(),
+                Verdict::Partial,
+                if tracer.reports_calls() { "recorded with each switch" } else { tracer::NO_CALLS },
+                "use Linux 5.15 or later on x86-64 or arm64",
+            ));
+            all.push(finding(
+                "threads that yield",
                 tracer.reports_yields(),
                 Verdict::Partial,
                 if tracer.reports_yields() { "recorded with each switch" } else { tracer::NO_YIELDS },
@@ -146,8 +153,13 @@ fn programs() -> Vec<Finding> {
                 if tracer.reports_kernel_locks() { "recorded, with their holders" } else { tracer::NO_KERNEL_LOCKS },
                 "use Linux 6.16 or later, built with CONFIG_DETECT_HUNG_TASK_BLOCKER",
             ));
-            let listed_above =
-                [tracer::POLLED_SETTINGS, tracer::NO_THROTTLES, tracer::NO_YIELDS, tracer::NO_KERNEL_LOCKS];
+            let listed_above = [
+                tracer::POLLED_SETTINGS,
+                tracer::NO_THROTTLES,
+                tracer::NO_YIELDS,
+                tracer::NO_CALLS,
+                tracer::NO_KERNEL_LOCKS,
+            ];
             for lack in tracer.lacks.iter().filter(|l| !listed_above.contains(&l.as_str())) {
                 all.push(finding("tracepoints", false, Verdict::Partial, lack.as_str(), ""));
             }

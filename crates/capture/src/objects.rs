@@ -5,6 +5,8 @@ use crate::wire::{Bytes, RARE_HEAD};
 use model::{NameId, ObjectWait, Tid, WaitKind};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use syscalls::x86_64::Sysno;
 
@@ -66,14 +68,28 @@ const CHILD_OF_KIND: u8 = 5;
 const SEMAPHORES: u8 = 6;
 const MESSAGES: u8 = 7;
 
-/// Sets which calls the kernel side reads: a byte for each call's number.
+/// Sets which calls the kernel side reads: a byte for each of this machine's calls, by its number.
 pub fn set_calls(table: &mut [u8]) {
     for (what, names) in CALLS {
         for name in names {
-            if let Some(place) = Sysno::from_str(name).ok().and_then(|call| table.get_mut(call.id() as usize)) {
+            // Some architectures lack calls that others have: poll, select.
+            if let Some(place) = syscalls::Sysno::from_str(name).ok().and_then(|call| table.get_mut(call.id() as usize))
+            {
                 *place = what;
             }
         }
+    }
+}
+
+/// Sets the number on x86-64, plus one, of each of this machine's calls: 16 bits each. All zero on x86-64 itself, which needs none.
+pub fn set_numbers(table: &mut [u8]) {
+    if cfg!(target_arch = "x86_64") {
+        return;
+    }
+    for (number, place) in table.chunks_exact_mut(2).enumerate() {
+        let known = syscalls::Sysno::new(number).and_then(|call| Sysno::from_str(call.name()).ok());
+        let recorded = known.map_or(0, |call| call.id() as u16 + 1);
+        place.copy_from_slice(&recorded.to_ne_bytes());
     }
 }
 
@@ -95,6 +111,34 @@ pub fn written(record: &[u8], is_private: bool) -> &[u8] {
     &record[..used.max(RARE_HEAD)]
 }
 
+/// Returns the whole path of the file that a record is about, if its descriptor still leads to a file of that name. The kernel side knows the
+/// path within the file system only.
+pub fn whole_path(record: &[u8]) -> Option<PathBuf> {
+    let mut whole = record.to_vec();
+    whole.resize(OBJECT, 0);
+    let mut b = Bytes::new(&whole);
+    let tid = crate::wire::rare_head(&mut b).tid;
+    b.take(4);
+    let (what, mode) = (b.u16(), b.u16());
+    b.take(36);
+    let descriptor = b.u32();
+    let name = Bytes::new(whole.get(BEFORE_ADDRESSES + 32..)?).text(PART_MAX);
+    if what != u16::from(FILE) || mode & 0o170_000 == 0o140_000 || name.is_empty() || name.starts_with(['[', '/']) {
+        return None;
+    }
+    let path = std::fs::read_link(format!("/proc/{tid}/fd/{descriptor}")).ok().filter(|path| path.is_absolute())?;
+    let last = path.file_name()?.to_string_lossy().into_owned();
+    (last == name || (name.len() + 1 == PART_MAX && last.starts_with(&name))).then_some(path)
+}
+
+/// Returns a record with the whole path.
+pub fn with_path(record: &[u8], path: &Path) -> Vec<u8> {
+    let mut record = record.to_vec();
+    record.resize(OBJECT, 0);
+    record.extend(path.as_os_str().as_bytes());
+    record
+}
+
 /// What numbers of objects mean.
 #[derive(Default)]
 pub struct Objects {
@@ -108,9 +152,9 @@ pub struct Objects {
 impl Objects {
     /// Takes what a number means: a record after its head.
     pub fn add(&mut self, rest: &[u8], names: &mut Names) {
-        let mut whole = rest.to_vec();
-        whole.resize(OBJECT - RARE_HEAD, 0);
-        let mut b = Bytes::new(&whole);
+        let mut padded = rest.to_vec();
+        padded.resize(OBJECT - RARE_HEAD, 0);
+        let mut b = Bytes::new(&padded);
         let (number, what, mode) = (b.u32(), b.u16(), b.u16());
         let (device, family, protocol) = (b.u32(), b.u16(), b.u16());
         let (id, peer, data) = (b.u64(), b.u64(), b.u64());
@@ -120,6 +164,7 @@ impl Objects {
         let path = b.take(PATH_PARTS * PART_MAX);
         // The device in the upper half: numbers of inodes are those of a device.
         let on_device = u64::from(device) << 32 | id & u64::from(u32::MAX);
+        let whole = String::from_utf8_lossy(rest.get(OBJECT - RARE_HEAD..).unwrap_or_default()).into_owned();
         let parts: Vec<String> = path.chunks(PART_MAX).map(|part| Bytes::new(part).text(PART_MAX)).collect();
         let known = match (u8::try_from(what).unwrap_or_default(), mode & 0o170_000) {
             (FILE, 0o140_000) => match family {
@@ -135,12 +180,12 @@ impl Objects {
                 _ => (WaitKind::Socket, id, NameId::NONE),
             },
             (FILE, 0o010_000) if parts[0].is_empty() => (WaitKind::Pipe, id, NameId::NONE),
-            (FILE, 0o010_000) => (WaitKind::Pipe, on_device, names.id(&path_of(&parts))),
-            (FILE, 0o020_000 | 0o060_000) => (WaitKind::Device, on_device, names.id(&path_of(&parts))),
-            (FILE, 0o040_000) => (WaitKind::File, on_device, names.id(&path_of(&parts))),
+            (FILE, 0o010_000) => (WaitKind::Pipe, on_device, names.id(&path_of(&parts, &whole))),
+            (FILE, 0o020_000 | 0o060_000) => (WaitKind::Device, on_device, names.id(&path_of(&parts, &whole))),
+            (FILE, 0o040_000) => (WaitKind::File, on_device, names.id(&path_of(&parts, &whole))),
             (FILE, _) => match anonymous(&parts) {
                 Some(kind) => (kind, self.number_of(data), NameId::NONE),
-                None => (WaitKind::File, on_device, names.id(&path_of(&parts))),
+                None => (WaitKind::File, on_device, names.id(&path_of(&parts, &whole))),
             },
             (FILES, _) if id == 0 => (WaitKind::Sleep, 0, NameId::NONE),
             (FILES | SOME, _) => (WaitKind::Several, id, NameId::NONE),
@@ -223,8 +268,12 @@ fn anonymous(parts: &[String]) -> Option<WaitKind> {
     })
 }
 
-/// Returns the path of a file in its file system. A part that the kernel side cut ends with an ellipsis.
-fn path_of(parts: &[String]) -> String {
+/// Returns the path of a file: the whole path, if it is known, or that in its file system. A part that the kernel side cut ends with an
+/// ellipsis.
+fn path_of(parts: &[String], whole: &str) -> String {
+    if !whole.is_empty() {
+        return whole.to_owned();
+    }
     let cut = |part: &String| if part.len() + 1 >= PART_MAX { format!("{part}…") } else { part.clone() };
     let named: Vec<String> = parts.iter().take_while(|part| !part.is_empty()).map(cut).collect();
     let mut path: Vec<&str> = named.iter().map(String::as_str).filter(|part| *part != "/").collect();

@@ -135,6 +135,8 @@ fn row(t: &Thread, pid: u32, tid: u32, at: u64, rows: &mut Vec<u8>) {
     for n in 0..16 {
         rows.extend_from_slice(&t.mask.get(n).copied().unwrap_or(0).to_ne_bytes());
     }
+    rows.extend_from_slice(&wire::NO_CALL.to_ne_bytes());
+    rows.extend_from_slice(&[0; 12]);
     debug_assert_eq!(rows.len() - start, wire::ROW);
 }
 

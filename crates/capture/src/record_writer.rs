@@ -145,7 +145,9 @@ impl RecordWriter {
         }
         if head.of == wire::OBJECT {
             let is_private = self.focus.as_ref().is_some_and(|f| !f.has_thread(head.tid));
-            let record = objects::written(record, is_private);
+            let path = if is_private { None } else { objects::whole_path(record) };
+            let with_path = path.map(|path| objects::with_path(record, &path));
+            let record = with_path.as_deref().unwrap_or_else(|| objects::written(record, is_private));
             if self.objects.len() < MAX_OBJECTS {
                 self.objects.push(record.into());
             }

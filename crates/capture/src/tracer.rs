@@ -85,8 +85,11 @@ pub const NO_THROTTLES: &str = "Threads throttled by their cgroup's CPU quota ar
 
 /// The sentence for a recording without yields.
 pub const NO_YIELDS: &str = "Threads that called sched_yield are not distinguished from threads preempted on their way back to \
-    user mode, and the system calls in which threads wait, and what for, are not recorded: this needs the registers of \
-    x86-64 and Linux 5.15 or later.";
+    user mode: this needs the registers of x86-64 and Linux 5.15 or later.";
+
+/// The sentence for a recording without system calls.
+pub const NO_CALLS: &str = "The system calls in which threads wait, and what for, are not recorded: this needs Linux 5.15 or later \
+    on x86-64 or arm64.";
 
 /// The sentence for a recording without locks of the kernel.
 pub const NO_KERNEL_LOCKS: &str = "Locks of the kernel for which threads wait are not recorded: this needs Linux 6.16 or later, \
@@ -120,6 +123,7 @@ pub struct Tracer {
     pub polls_settings: bool,
     reports_throttling: bool,
     reports_yields: bool,
+    reports_calls: bool,
     reports_kernel_locks: bool,
     reports_parking: bool,
     threads: Link,
@@ -167,6 +171,7 @@ impl Tracer {
         }?;
         tracer.reports_throttling = holds_threads(&btf);
         tracer.reports_yields = reads_registers(&btf);
+        tracer.reports_calls = reads_calls(&btf);
         tracer.reports_kernel_locks = options.wait_objects && keeps_blockers(&btf);
         tracer.switches = switches;
         Ok(tracer)
@@ -265,6 +270,7 @@ impl Tracer {
             polls_settings,
             reports_throttling: false,
             reports_yields: false,
+            reports_calls: false,
             reports_kernel_locks: false,
             reports_parking,
             threads,
@@ -312,6 +318,11 @@ impl Tracer {
     /// Whether switches distinguish calls of `sched_yield` from preemptions on the way back to user mode.
     pub fn reports_yields(&self) -> bool {
         self.reports_yields
+    }
+
+    /// Whether switches have the system call in which a thread waits.
+    pub fn reports_calls(&self) -> bool {
+        self.reports_calls
     }
 
     /// Whether it reports for which locks of the kernel threads wait.
@@ -485,6 +496,9 @@ fn open(
     if !reads_registers(btf) {
         lacks.push(NO_YIELDS.into());
     }
+    if !reads_calls(btf) {
+        lacks.push(NO_CALLS.into());
+    }
     if wanted.wait_objects && !keeps_blockers(btf) {
         lacks.push(NO_KERNEL_LOCKS.into());
     }
@@ -536,6 +550,7 @@ fn open(
         (".infer", u32::from(wanted.infer)),
         (".counters", wanted.counters),
         (".registers", u32::from(reads_registers(btf))),
+        (".reads_calls", u32::from(reads_calls(btf))),
         (".objects", u32::from(wanted.wait_objects)),
         (".futex", futex_call(btf, wanted.wait_objects)),
         (".groups", u32::from(cpu_hierarchy().is_some_and(|hierarchy| !hierarchy.unified))),
@@ -554,10 +569,14 @@ fn open(
             "sample_record" => map.set_autocreate(wanted.sampling.hz().is_some()),
             "objects" | "object_record" => map.set_autocreate(wanted.wait_objects),
             name if name.ends_with(".calls") => {
-                if wanted.wait_objects
-                    && let Some(value) = map.initial_value_mut()
-                {
+                if let Some(value) = map.initial_value_mut().filter(|_| wanted.wait_objects) {
                     objects::set_calls(value);
+                }
+                Ok(())
+            }
+            name if name.ends_with(".call_numbers") => {
+                if let Some(value) = map.initial_value_mut() {
+                    objects::set_numbers(value);
                 }
                 Ok(())
             }
@@ -612,12 +631,20 @@ fn holds_threads(btf: &Btf<'_>) -> bool {
         && has_field(btf, "sched_info", "last_queued")
 }
 
-/// Whether programs can read the registers with which a thread entered the kernel, and these contain what `yields.h` needs to know
-/// about system calls.
+/// Whether programs can read the registers with which a thread entered the kernel, and these show in which system call it is
+/// (`calls.h`).
+fn reads_calls(btf: &Btf<'_>) -> bool {
+    let shows = match std::env::consts::ARCH {
+        "x86_64" => has_field(btf, "pt_regs", "orig_ax"),
+        "aarch64" => has_field(btf, "pt_regs", "syscallno"),
+        _ => false,
+    };
+    shows && btf.type_by_name::<types::Func<'_>>("bpf_task_pt_regs").is_some()
+}
+
+/// Whether these registers also show if a thread is on its way back from a system call (`yields.h`).
 fn reads_registers(btf: &Btf<'_>) -> bool {
-    cfg!(target_arch = "x86_64")
-        && has_field(btf, "pt_regs", "orig_ax")
-        && btf.type_by_name::<types::Func<'_>>("bpf_task_pt_regs").is_some()
+    cfg!(target_arch = "x86_64") && reads_calls(btf)
 }
 
 /// Whether the kernel keeps for which of its locks a thread waits (`objects.h`).
@@ -627,5 +654,5 @@ fn keeps_blockers(btf: &Btf<'_>) -> bool {
 
 /// The number of the futex call, if programs read what it waits for (`futexes.h`); else 0.
 fn futex_call(btf: &Btf<'_>, wanted: bool) -> u32 {
-    if wanted && reads_registers(btf) { libc::SYS_futex as u32 } else { 0 }
+    if wanted && reads_calls(btf) { libc::SYS_futex as u32 } else { 0 }
 }

@@ -381,10 +381,17 @@ fn call(word: u32) -> (i32, Option<u32>) {
 /// Decodes what a thread waits for in a futex call.
 fn futex_wait(b: &mut Bytes<'_>, tid: Tid) -> EventKind {
     let (expected, packed) = (b.u32(), b.u64());
+    let follow = packed >> (FUTEX_ADDRESS_BITS + 2) & 1 == 1;
+    let words = follow.then(|| std::array::from_fn(|_| b.u32()));
+    futex_of(tid, expected, packed, words)
+}
+
+/// Returns a wait for a futex from the expected value, the address with the operation and its bits, and the words of memory.
+fn futex_of(tid: Tid, expected: u32, packed: u64, words: Option<[u32; 4]>) -> EventKind {
     let address = packed & ((1 << FUTEX_ADDRESS_BITS) - 1);
-    let [read, own, follow] = std::array::from_fn(|bit| packed >> (FUTEX_ADDRESS_BITS + bit as u32) & 1 == 1);
+    let [read, own] = std::array::from_fn(|bit| packed >> (FUTEX_ADDRESS_BITS + bit as u32) & 1 == 1);
     let operation = (packed >> (FUTEX_ADDRESS_BITS + 3)) as u16;
-    let [word, at_8, at_12, at_16] = std::array::from_fn(|_| if follow { b.u32() } else { 0 });
+    let [word, at_8, at_12, at_16] = words.unwrap_or_default();
     let words = [word, at_8, if address.is_multiple_of(8) { at_16 } else { at_12 }];
     EventKind::FutexWait(FutexWait { tid, address, operation, expected, read, own, words })
 }
@@ -472,10 +479,14 @@ pub struct Row {
     /// See [`attr`].
     pub attr: u32,
     pub mask: Vec<u64>,
+    /// What it waits for, if that is known.
+    pub waits_for: Option<EventKind>,
 }
 
 /// Bytes of a row.
-pub const ROW: usize = RARE_HEAD + 48 + 16 + 16 + 8 + MASK_WORDS * 8;
+pub const ROW: usize = RARE_HEAD + 48 + 16 + 16 + 8 + MASK_WORDS * 8 + 16;
+/// In place of a call: none is known.
+pub const NO_CALL: u32 = u32::MAX;
 /// Bytes of a row before its name.
 pub const ROW_COMM: usize = RARE_HEAD + 48 + 16;
 const MASK_WORDS: usize = 16;
@@ -505,8 +516,22 @@ pub fn row(bytes: &[u8]) -> Option<Row> {
         comm: b.text(16),
         attr: bytes.get(ROW_COMM + 20..).map_or(0, |rest| Bytes::new(rest).u32()),
         mask: mask(&mut b),
+        waits_for: wait_of(Tid(head.tid), b.rest()),
     };
     (b.complete && head.kind == KIND_ROW).then_some(row)
+}
+
+/// Decodes what a row's thread waits for.
+fn wait_of(tid: Tid, bytes: &[u8]) -> Option<EventKind> {
+    let mut b = Bytes::new(bytes);
+    let (word, expected, packed) = (b.u32(), b.u32(), b.u64());
+    if !b.complete || word == NO_CALL {
+        return None;
+    }
+    if packed != 0 {
+        return Some(futex_of(tid, expected, packed, None));
+    }
+    call(word).1.map(|number| EventKind::ObjectWait(objects::of_number(tid, number)))
 }
 
 /// Decodes a thread's own priority and its utilisation clamps (minimum, maximum; `None` if not recorded), encoded as in

@@ -45,7 +45,8 @@ struct Sums {
     blocked: Ns,
     longest: Ns,
     cut: Ns,
-    released_by: BTreeMap<ThreadKey, i64>,
+    /// How long the waits were that each thread ended.
+    released_by: BTreeMap<ThreadKey, Ns>,
 }
 
 impl Sums {
@@ -54,8 +55,8 @@ impl Sums {
         self.blocked += other.blocked;
         self.longest = self.longest.max(other.longest);
         self.cut += other.cut;
-        for (by, waits) in other.released_by {
-            *self.released_by.entry(by).or_default() += waits;
+        for (by, blocked) in other.released_by {
+            *self.released_by.entry(by).or_default() += blocked;
         }
     }
 }
@@ -84,7 +85,7 @@ impl OfWaits for Table {
         let of = wait.object.map_or(Of::Unknown, |(object, kind)| Of::Object(kind, object, wait.name));
         let blocked = wait.span.len();
         let cut = if wait.is_whole { Ns::ZERO } else { blocked };
-        let released_by = wait.released_by.map(|by| (by, 1)).into_iter().collect();
+        let released_by = wait.released_by.map(|by| (by, blocked)).into_iter().collect();
         let key = (wait.thread, wait.reason, of);
         let sums = self.rows.entry(key).or_default();
         self.objects += usize::from(sums.waits == 0 && matches!(of, Of::Object(..)));
@@ -105,7 +106,9 @@ impl OfWaits for Table {
                 Of::Unknown => (of_call(by), None, None),
                 Of::Other => ("other", None, None),
             };
-            let most = sums.released_by.iter().max_by_key(|(key, waits)| (**waits, Reverse(**key)));
+            let interrupted = sums.released_by.get(&ThreadKey::IDLE).copied();
+            let threads = sums.released_by.iter().filter(|(by, _)| **by > ThreadKey::IDLE);
+            let most = threads.max_by_key(|(key, blocked)| (**blocked, Reverse(**key)));
             out.row(&[
                 thread.into(),
                 Value::from(self.tids.get(&thread).map(|tid| i64::from(tid.0))),
@@ -117,7 +120,8 @@ impl OfWaits for Table {
                 sums.blocked.into(),
                 sums.longest.into(),
                 sums.cut.into(),
-                most.map(|(key, _)| *key).into(),
+                most.map(|(key, _)| *key).or(interrupted.map(|_| ThreadKey::IDLE)).into(),
+                interrupted.unwrap_or(Ns::ZERO).into(),
             ]);
         }
     }

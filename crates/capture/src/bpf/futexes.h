@@ -21,7 +21,7 @@ const volatile u32 futex_call SEC(".rodata.futex") = 0;
 #define FUTEX_CMP_REQUEUE_PI 12
 #define FUTEX_LOCK_PI2 13
 
-/* The variables of a thread lie right below its thread block. The block is above the stack, in the same memory; that of a program's first
+/* On x86, the variables of a thread lie right below its thread block. The block is above the stack, in the same memory; that of a program's first
  * thread lies elsewhere. */
 #define STACK_MAX (1ull << 30)
 #define STACK_USUAL (8ull << 20)
@@ -30,11 +30,31 @@ const volatile u32 futex_call SEC(".rodata.futex") = 0;
 /* Whether an address lies in the thread's own stack or among its variables. */
 INLINE bool is_own(struct task_struct *p, struct pt_regs *registers, u64 address)
 {
-	u64 stack = registers->sp;
+	u64 stack = stack_of(registers);
+	if (ON_ARM64(registers)) {
+		/* There, the variables lie right above the block. It may be unknown until the thread has left its CPU once. */
+		u64 block = ((struct task_struct___arm64 *)p)->thread.uw.tp_value;
+		u64 end = block - stack < STACK_MAX ? block - stack + THREAD_VARIABLES : STACK_USUAL;
+		return address - stack < end || address - block < THREAD_VARIABLES;
+	}
 	u64 block = FIELD_EXISTS(p->thread.fsbase) ? p->thread.fsbase : 0;
 	if (block - stack < STACK_MAX)
 		return address - stack < block - stack;
 	return address - stack < STACK_USUAL || block - address < THREAD_VARIABLES;
+}
+
+/* The address, as WITH_FUTEX has it with the operation and the bits; sets the expected value. 0: it is too large. */
+INLINE u64 futex_of(struct task_struct *p, struct pt_regs *registers, struct seen *s, u32 *expected)
+{
+	u64 address = first_argument(registers), operation = second_argument(registers) & FUTEX_OPERATION;
+	if (unlikely(address >> FUTEX_ADDRESS_BITS))
+		return 0;
+	*expected = third_argument(registers);
+	/* A lock that is free has the value 0, so a thread that waits for 0 waits for something else; with priority inheritance the value is
+	 * not used. */
+	u32 command = operation & FUTEX_COMMAND;
+	s->waits_for = *expected || command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2 ? address : 0;
+	return address | (operation << FUTEX_OPERATION_AT | (is_own(p, registers, address) ? FUTEX_OWN : 0)) << 32;
 }
 
 /* Adds it after the `bytes` of the switch of `prev`, which is current and waits with these registers in this call. Returns the new number of
@@ -44,24 +64,18 @@ INLINE u32 add_futex(struct task_struct *prev, struct pt_regs *registers, int nu
 {
 	if (!registers || number != futex_call)
 		return bytes;
-	u64 address = registers->di;
-	u32 operation = registers->si & FUTEX_OPERATION, expected = registers->dx;
-	u32 *more = at + bytes / 4;
-	if (unlikely(address >> FUTEX_ADDRESS_BITS))
+	u32 expected = 0, *more = at + bytes / 4;
+	u64 futex = futex_of(prev, registers, s, &expected);
+	if (!futex)
 		return bytes;
 	at[1] |= WITH_FUTEX;
 	more[0] = expected;
-	more[1] = address;
-	more[2] = address >> 32 | operation << FUTEX_OPERATION_AT | (is_own(prev, registers, address) ? FUTEX_OWN : 0);
-	/* A lock that is free has the value 0, so a thread that waits for 0 waits for something else; with priority inheritance the value is
-	 * not used. */
-	u32 command = operation & FUTEX_COMMAND;
-	bool may_be_lock = expected || command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
-	s->waits_for = may_be_lock ? address : 0;
-	if (!may_be_lock || !may_read(s, address, now))
+	more[1] = futex;
+	more[2] = futex >> 32;
+	if (!s->waits_for || !may_read(s, now))
 		return bytes + 12;
 	u32 words[5] = {};
-	bool read = !probe_read_user(words, sizeof(words), (void *)address);
+	bool read = !probe_read_user(words, sizeof(words), (void *)s->waits_for);
 	more[2] |= FUTEX_WORDS | (read ? FUTEX_READ : 0);
 	more[3] = words[0];
 	more[4] = words[2];
@@ -88,20 +102,22 @@ NOINLINE int write_woken_by_call(struct block *b, u64 now, u32 tid, u32 number, 
  * wakes that futex. */
 INLINE void woken_by_call(struct block *b, u64 now, struct task_struct *p, struct task_struct *waker, u64 futex)
 {
-	/* Most do, so this comes first. */
 	struct pt_regs *registers = registers_of(waker);
-	if (likely(registers && registers->orig_ax == futex_call && registers->di == futex))
+	/* Most do, so this comes first. */
+	if (registers && !ON_ARM64(registers) && likely(registers->orig_ax == futex_call && registers->di == futex))
 		return;
 	registers = entered_with(waker);
 	int number = registers ? call_of(waker, registers) : -1;
-	u64 argument = number < 0 ? 0 : registers->di;
+	u64 argument = number < 0 ? 0 : first_argument(registers);
 	if (number == futex_call) {
+		if (argument == futex)
+			return;
 		/* Of these, the second address counts too. */
-		u32 command = registers->si & FUTEX_COMMAND;
+		u32 command = second_argument(registers) & FUTEX_COMMAND;
 		if ((command >= FUTEX_REQUEUE && command <= FUTEX_WAKE_OP) || command == FUTEX_CMP_REQUEUE_PI)
 			return;
 	}
-	write_woken_by_call(b, now, p->pid, number, argument);
+	write_woken_by_call(b, now, p->pid, recorded_number(registers, number), argument);
 }
 
 #endif

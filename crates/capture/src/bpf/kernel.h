@@ -45,7 +45,8 @@ typedef _Bool bool;
 
 struct thread_info {
 	u32 cpu;
-	u32 status;
+	u32 status; /* on x86 */
+	unsigned long flags;
 } RELOCATED;
 
 struct rq {
@@ -144,9 +145,27 @@ struct pt_regs {
 	unsigned long sp;
 } RELOCATED;
 
+/* The same on arm64. */
+struct pt_regs___arm64 {
+	u64 regs[31];
+	u64 sp;
+	u64 pc;
+	u64 orig_x0;
+	int syscallno;
+} RELOCATED;
+
 /* On x86. */
 struct thread_struct {
 	unsigned long fsbase;
+} RELOCATED;
+
+/* On arm64. */
+struct thread_words {
+	unsigned long tp_value;
+} RELOCATED;
+
+struct thread_struct___arm64 {
+	struct thread_words uw;
 } RELOCATED;
 
 /* Open files, and what they are. */
@@ -280,6 +299,10 @@ struct hrtimer {
 
 struct timer_list {
 	void *function;
+} RELOCATED;
+
+struct task_struct___arm64 {
+	struct thread_struct___arm64 thread;
 } RELOCATED;
 
 /* Before 5.14 the state was called `state`; before 5.16 some architectures kept the CPU in the task. */

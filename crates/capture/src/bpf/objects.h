@@ -18,7 +18,6 @@ enum waits_for {
 };
 
 /* By the call's number. Set before loading, in a separate section. */
-#define CALLS 512
 const volatile u8 waits_for[CALLS] SEC(".rodata.calls");
 
 /* Set before loading, in a separate section. If 0, the verifier removes this code. */
@@ -118,7 +117,7 @@ INLINE void read_socket(struct file *file, struct rare_object *r)
 }
 
 /* Sends what an object is. */
-NOINLINE int send_object(struct task_struct *task, struct object_key *key, u32 number)
+NOINLINE int send_object(struct task_struct *task, struct object_key *key, u32 number, u32 descriptor)
 {
 	u32 zero = 0;
 	struct rare_object *r = map_lookup(&object_record, &zero);
@@ -136,6 +135,7 @@ NOINLINE int send_object(struct task_struct *task, struct object_key *key, u32 n
 	struct inode *inode = 0;
 	struct super_block *volume = 0;
 	r->what = FOR_FILE;
+	r->descriptor = descriptor;
 	if (!READ(inode, file->f_inode) && inode) {
 		READ(r->mode, inode->i_mode);
 		if (!READ(volume, inode->i_sb) && volume)
@@ -151,7 +151,7 @@ NOINLINE int send_object(struct task_struct *task, struct object_key *key, u32 n
 }
 
 /* The number of an object; 0: there are too many. */
-NOINLINE u32 number_of(struct task_struct *task, struct object_key *key)
+NOINLINE u32 number_of(struct task_struct *task, struct object_key *key, u32 descriptor)
 {
 	if (!key)
 		return 0;
@@ -163,21 +163,22 @@ NOINLINE u32 number_of(struct task_struct *task, struct object_key *key)
 	u32 number = __sync_fetch_and_add(&numbers_given, 1) + 1;
 	if (number > OBJECT_MAX || map_update(&objects, key, &number, 0))
 		return 0;
-	send_object(task, key, number);
+	send_object(task, key, number, descriptor);
 	return number;
 }
 
-/* The memory at an address is read once in this time for a thread: 98 units of 1.024 us. It takes 0.3 us (AMD EPYC, in a VM), longer than
- * all else here; and in a shorter wait who wakes a futex shows who held it. */
-#define READ_EVERY 98
+/* A thread's memory is read once in this time on average, and up to READS_TOGETHER times one after the other. It takes 0.3 us (AMD EPYC, in
+ * a VM), longer than all else here; and in a short wait who wakes a futex shows who held it. */
+#define READ_EVERY_NS 100000ll
+#define READS_TOGETHER 20
 
-INLINE bool may_read(struct seen *s, u64 address, u64 now)
+/* Whether a thread's memory may be read now. `memory_read` is when it could be read again, if it were read at equal distances. */
+INLINE bool may_read(struct seen *s, u64 now)
 {
-	/* The time in units of 1.024 us, and 24 bits of the address: another address is read without delay. */
-	u64 reading = now >> 10 << 24 | (address >> 2 & 0xffffff), last = s->memory_read;
-	if (!((reading ^ last) & 0xffffff) && (reading >> 24) - (last >> 24) < READ_EVERY)
+	long long early = s->memory_read - now;
+	if (early > READS_TOGETHER * READ_EVERY_NS)
 		return 0;
-	s->memory_read = reading;
+	s->memory_read = (early > 0 ? s->memory_read : now) + READ_EVERY_NS;
 	return 1;
 }
 
@@ -210,25 +211,28 @@ INLINE bool file_of(struct task_struct *task, u32 descriptor, struct object_key 
 	return 1;
 }
 
-/* The number of what `task`, which is current, waits for in this call; 0: unknown. */
-INLINE u32 object_of(struct task_struct *task, struct pt_regs *registers, int number, struct seen *s, u64 now)
+/* The number of what `task` waits for in this call; 0: unknown. Only the memory of the current task can be read. */
+INLINE u32 object_of(struct task_struct *task, struct pt_regs *registers, int number, struct seen *s, u64 now, bool is_current)
 {
 	if (!registers || number < 0 || number >= CALLS)
 		return 0;
 	u32 what = waits_for[number];
 	if (!what)
 		return 0;
-	u64 first = registers->di;
+	u64 first = first_argument(registers);
 	struct object_key key = { what, (s32)first };
 	if (what == FOR_FILES) {
-		key.number = (u32)registers->si;
+		key.number = (u32)second_argument(registers);
 		s32 descriptor = -1;
 		if (key.number == 1) {
-			if (!may_read(s, first, now))
+			if (!is_current || !may_read(s, now))
 				return 0;
-			if (!probe_read_user(&descriptor, sizeof(descriptor), (void *)first)) {
+			bool read = !probe_read_user(&descriptor, sizeof(descriptor), (void *)first);
+			if (read && descriptor >= 0) {
 				what = FOR_FILE;
 				first = descriptor;
+			} else if (read) {
+				key.number = 0;
 			}
 		}
 	}
@@ -239,7 +243,7 @@ INLINE u32 object_of(struct task_struct *task, struct pt_regs *registers, int nu
 	}
 	if (what == FOR_CHILD_OF_KIND) {
 		key.of = FOR_CHILD;
-		key.number = first == P_PID ? (s32)registers->si : -1;
+		key.number = first == P_PID ? (s32)second_argument(registers) : -1;
 	}
 	if (what == FOR_FILE && !file_of(task, first, &key))
 		return 0;
@@ -247,7 +251,7 @@ INLINE u32 object_of(struct task_struct *task, struct pt_regs *registers, int nu
 	if (likely(s->waits_for == mixed))
 		return s->object;
 	s->waits_for = mixed;
-	s->object = number_of(task, &key);
+	s->object = number_of(task, &key, first);
 	return s->object;
 }
 

@@ -52,7 +52,7 @@ struct seen {
 	/* If masks are compared (affinity.h). */
 	u32 of; /* the TID of the mask */
 	u64 mask; /* the mask's checksum */
-	u64 memory_read; /* when memory of its program was last read, and where (objects.h); with it, an entry is a cache line */
+	u64 memory_read; /* how often memory of its program was read (objects.h); with it, an entry is a cache line */
 };
 
 struct {
@@ -508,7 +508,7 @@ NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct
 		/* The last one was a futex: a waking should not take it for what this call waits for. */
 		if (records_objects && s && !(s->waits_for & IS_OBJECT))
 			s->waits_for = 0;
-		u32 object = records_objects && s && !lock ? object_of(prev, registers, number, s, now) : 0;
+		u32 object = records_objects && s && !lock ? object_of(prev, registers, number, s, now, 1) : 0;
 		if (keep_stacks)
 			bytes = add_stacks(ctx, prev, at, bytes);
 		if (!keep_stacks || object)
@@ -683,6 +683,21 @@ int hand_over_rest(void *ctx)
 
 /* ---- snapshot ---- */
 
+/* What a thread has waited for since before the recording. */
+NOINLINE int read_wait(struct task_struct *p, struct seen *s, struct rare_row *r)
+{
+	if (!p || !s || !r)
+		return 0;
+	struct pt_regs *registers = entered_with(p);
+	int number = registers ? call_of(p, registers) : -1;
+	if (number < 0 || kernel_lock_of(p))
+		return 0;
+	r->call = (u32)recorded_number(registers, number) | object_of(p, registers, number, s, r->head.at, 0) << CALL_BITS;
+	if (number == futex_call)
+		r->futex = futex_of(p, registers, s, &r->expected);
+	return 0;
+}
+
 SEC("raw_tp")
 int report_current_task(void *ctx)
 {
@@ -692,48 +707,63 @@ int report_current_task(void *ctx)
 	return send(&r, sizeof(r));
 }
 
+/* A row of each CPU: it is too large for the stack. */
+struct {
+	UINT(type, MAP_PERCPU_ARRAY);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct rare_row);
+} row_record SEC(".maps");
+
 SEC("iter/task")
 int all_threads(struct bpf_iter__task *ctx)
 {
 	struct task_struct *p = ctx->task;
 	if (!p)
 		return 0;
-	struct rare_row r = {};
+	u32 zero = 0;
+	struct rare_row *r = map_lookup(&row_record, &zero);
+	if (!r)
+		return 0;
+	__builtin_memset(r, 0, sizeof(*r));
 	/* The time stamp first: a change while the fields are read is also recorded by a later event. */
-	BEGIN(r, ROW, p);
+	BEGIN((*r), ROW, p);
 	BARRIER();
-	r.head.kind = KIND_ROW;
-	r.head.cpu = cpu_of(p);
-	r.on_cpu = p->on_cpu;
-	r.on_rq = p->on_rq;
+	r->head.kind = KIND_ROW;
+	r->head.cpu = cpu_of(p);
+	r->on_cpu = p->on_cpu;
+	r->on_rq = p->on_rq;
 	if (FIELD_EXISTS(p->se.sched_delayed))
-		r.delayed = p->se.sched_delayed;
+		r->delayed = p->se.sched_delayed;
 	if (FIELD_EXISTS(p->__state))
-		r.state = p->__state;
+		r->state = p->__state;
 	else
-		r.state = ((struct task_struct___old *)p)->state;
-	r.exit_state = p->exit_state;
-	r.exec = p->se.sum_exec_runtime;
-	r.pid = p->tgid;
+		r->state = ((struct task_struct___old *)p)->state;
+	r->exit_state = p->exit_state;
+	r->exec = p->se.sum_exec_runtime;
+	r->pid = p->tgid;
 	s32 level = 0;
-	r.inner_tid = inner_of(p, &level);
-	r.inner_pid = inner_of(p->group_leader, &level);
-	r.level = level;
-	r.prio = p->prio;
-	r.policy = p->policy;
-	r.nice = p->static_prio - 120;
-	r.cgroup = cgroup_of(p);
-	probe_read(r.comm, sizeof(r.comm), &p->comm);
-	read_mask(p, &r.words, r.mask);
-	r.attr = attr_of(p);
+	r->inner_tid = inner_of(p, &level);
+	r->inner_pid = inner_of(p->group_leader, &level);
+	r->level = level;
+	r->prio = p->prio;
+	r->policy = p->policy;
+	r->nice = p->static_prio - 120;
+	r->cgroup = cgroup_of(p);
+	probe_read(r->comm, sizeof(r->comm), &p->comm);
+	read_mask(p, &r->words, r->mask);
+	r->attr = attr_of(p);
 	/* It began to wait before the recording. (If it is woken at this instant, its waking is recorded twice, which does no harm.) */
 	struct seen *s = seen_of(p->pid);
-	if (s && !s->wait && QUEUE_TIME(p) && r.state && !r.exit_state && !r.on_cpu && (!r.on_rq || r.delayed)) {
+	if (s && !s->wait && QUEUE_TIME(p) && r->state && !r->exit_state && !r->on_cpu && (!r->on_rq || r->delayed)) {
 		s->queue_stats = queue_stats_of(p);
 		s->wait = p->pid | BLOCKED;
 	}
+	r->call = NO_CALL;
+	if (records_objects && s && r->state && !r->exit_state && !r->on_cpu)
+		read_wait(p, s, r);
 	note_mask(p);
-	check_throttled_row(p, r.head.cpu, r.head.at);
-	seq_write(ctx->meta->seq, &r, sizeof(r));
+	check_throttled_row(p, r->head.cpu, r->head.at);
+	seq_write(ctx->meta->seq, r, sizeof(*r));
 	return 0;
 }

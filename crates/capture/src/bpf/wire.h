@@ -50,6 +50,8 @@
  * unknown (objects.h); or PAGE_FAULT (calls.h). */
 #define WITH_CALL 0x40
 #define CALL_BITS 12
+/* A call of another architecture that x86-64 lacks. */
+#define UNKNOWN_CALL 0xffe
 #define OBJECT_MAX ((1u << (32 - CALL_BITS)) - 1)
 #define PAGE_FAULT 0xffffff
 /* Flag of a type: what a futex call waits for follows (futexes.h). */
@@ -278,7 +280,7 @@ struct rare_function {
 /* What a number of an object means. `what` is an `enum waits_for` (objects.h); of a file the rest says more: its inode's number (`id`), mode
  * and device; the address of its private data; `path`: its name and those of the folders above it, each cut at PART_MAX. Of a socket:
  * family, protocol, own port and that of the other end (in network order), the addresses, of a Unix socket the inode's number of the other
- * end, and as `path` its struct sockaddr_un. */
+ * end, and as `path` its struct sockaddr_un. The recorder adds the whole path after it, if the descriptor still leads there. */
 struct rare_object {
 	struct rare head;
 	u32 number;
@@ -287,7 +289,7 @@ struct rare_object {
 	u16 family, protocol;
 	u64 id, peer, data;
 	u16 ports[2];
-	u32 pad;
+	u32 descriptor;
 	u8 addresses[2][16];
 	char path[PATH_PARTS][PART_MAX];
 };
@@ -343,6 +345,11 @@ struct rare_row {
 	char comm[16];
 	u32 words, attr; /* as in rare_priority */
 	u64 mask[MASK_WORDS];
+	/* If it waits: its call and object as with WITH_CALL, NO_CALL if unknown, and of a futex, else 0, what WITH_FUTEX has. */
+	u32 call, expected;
+	u64 futex;
 };
+
+#define NO_CALL 0xffffffff
 
 #endif

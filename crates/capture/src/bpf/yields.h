@@ -40,7 +40,7 @@ INLINE u32 why_runnable(struct task_struct *p, u32 code)
 	if (!reads_registers)
 		return 0;
 	struct pt_regs *registers = registers_of(p);
-	if (!registers || !FIELD_EXISTS(registers->orig_ax))
+	if (!registers || !FIELD_EXISTS(registers->orig_ax)) /* arm64's do not show the way back to user mode */
 		return 0;
 	/* A process's io_uring or vhost worker has no user mode to return to. */
 	if (!registers->ip)

@@ -21,6 +21,7 @@ mod read;
 mod simulated;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod write;
 
 pub use rare::Names;

@@ -376,6 +376,9 @@ impl Decoder {
         if row.level > 0 {
             emit(EventKind::Inner { tid, inner_tid: Tid(row.inner_tid), inner_pid: Pid(row.inner_pid) });
         }
+        if let Some(wait) = row.waits_for {
+            emit(wait);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::frame::{self, Frames, Stop};
 use super::lane::Lane;
 use super::rare::Decoder;
+use super::waiting::Waiting;
 use super::{Meta, segments, spool_of};
 use crate::places::{self, Place};
 use crate::wire::{self, Bytes};
@@ -116,6 +117,7 @@ struct SpoolStream {
     emit_rows: bool,
     /// The last mark before a gap.
     gap: Option<Ns>,
+    waiting: Waiting,
 }
 
 impl SpoolStream {
@@ -134,6 +136,7 @@ impl SpoolStream {
             handing_out: false,
             emit_rows: true,
             gap: None,
+            waiting: Waiting::default(),
         }
     }
 
@@ -250,6 +253,7 @@ impl SpoolStream {
             frame::SNAP_DONE => {
                 self.emit_rows = false;
                 let at = b.ns();
+                self.waiting.begin.get_or_insert(at);
                 if let Some(from) = self.gap.take() {
                     let what = EventKind::Loss(LossSpan {
                         from: MaybeNs::new(from),
@@ -379,9 +383,11 @@ impl SpoolStream {
         let decoder = &mut self.decoder;
         let reach = self.lanes.values_mut().filter_map(|lane| lane.reach(decoder)).min();
         let until = reach.map_or(self.mark, |r| r.min(self.mark));
+        let from = out.events.len();
         for lane in self.lanes.values_mut() {
             lane.take(until, decoder, &mut |event| out.events.push(event));
         }
+        self.waiting.follow(&mut out.events, from, until);
         self.handing_out = until < self.mark;
         until
     }

@@ -40,11 +40,13 @@
 #undef TYPE_SIZE
 #undef ENUM_EXISTS
 #undef ENUM_VALUE
+#undef TYPE_ID
 #define FIELD_EXISTS(field) 1
 #define FIELD_OFFSET(field) __builtin_offsetof(struct task_struct, thread_node)
 #define TYPE_SIZE(type) sizeof(type)
 #define ENUM_EXISTS(type, name) 0
 #define ENUM_VALUE(type, name) 0
+#define TYPE_ID(type) 0
 
 static void *map_lookup(void *map, const void *key);
 static long ring_output(void *ring, void *data, u64 size, u64 flags);

@@ -145,7 +145,21 @@ impl Session {
     /// Passes on the rows for a part, or for the whole recording (`None`).
     pub(crate) fn rows_of(&self, name: &str, span: Option<Span>, each: RowCallback<'_>) -> Result<(), EngineError> {
         let def = self.definition(name)?;
-        let mut out = Batches::new(each);
+        // What is private is left out of every output, if that was requested.
+        let private: Vec<usize> = (0..def.cols.len())
+            .filter(|at| self.is_redacted() && def.cols[*at].nullable && def.cols[*at].shows.is_redacted())
+            .collect();
+        let mut redacted = Vec::new();
+        let mut each_row = |rows: &[Vec<Value>]| {
+            if private.is_empty() {
+                return each(rows);
+            }
+            redacted.clear();
+            redacted.extend_from_slice(rows);
+            redacted.iter_mut().for_each(|row| private.iter().for_each(|at| row[*at] = Value::Null));
+            each(&redacted)
+        };
+        let mut out = Batches::new(&mut each_row);
         match def.made_from {
             MadeFrom::Totals => self.totals_rows(def, span, &mut out),
             MadeFrom::Spans => self.span_rows(def, span, &mut out),

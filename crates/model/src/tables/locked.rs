@@ -182,8 +182,8 @@ table! {
                  was recorded. `other`: objects beyond the 10,000.",
             OBJECT: Option<Address> =
                 "Address of the futex word, in the thread's process; the inode of a pipe or a socket (of connected sockets that of one end, for \
-                 both); device and inode of a file; PID of the child, −1 for any; how many descriptors, 0 for select; for other kinds, a number \
-                 within the recording. Null if `kind` is unknown or other.",
+                 both); device and inode of a file or a named pipe; PID of the child, −1 for any; how many descriptors, 0 for select; for other kinds, a number \
+                 within the recording, which may be used again for another one when it is closed. Null if `kind` is unknown or other.",
             NAME: Option<FilePath> =
                 "Path of the file in its file system, or of the Unix socket; addresses of the connection, those of the end that was seen first \
                  at the begin.",
@@ -192,7 +192,9 @@ table! {
             MAX_BLOCKED_NS: Ns = "The longest of them.",
             CUT_NS: Ns = "The part of `blocked_ns` in waits that the begin or the end of the range cuts.",
             RELEASED_BY: Option<Thread> =
-                "Key of the thread that ended most of these waits; 0: interrupts, as at timeouts; null if unknown.",
+                "Key of the thread that ended these waits, of several that which ended most of their time; 0: only interrupts did, as at timeouts; \
+                 null if unknown.",
+            INTERRUPT_NS: Ns = "The part of `blocked_ns` in waits that interrupts ended.",
         }
     }
 }

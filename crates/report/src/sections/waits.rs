@@ -20,10 +20,16 @@ pub const SECTION: Section = Section {
 /// The longest name of an object that is shown.
 const MAX_NAME: usize = 48;
 
+/// What ended a wait, if no thread did.
+const INTERRUPT: &str = "an interrupt";
+
 /// Returns the words for what a thread waits for.
 fn what(kind: &str, object: &str, name: &str) -> String {
     let has_number = WaitKind::of_word(kind.as_bytes()).is_some_and(WaitKind::has_number);
     match name {
+        "" if kind == "unknown" => String::new(),
+        // Any child, and select, which names none of its descriptors.
+        "" if has_number && matches!(object, "-1" | "0") => kind.to_owned(),
         "" if has_number => format!("{kind} {object}"),
         "" => kind.to_owned(),
         name => format!("{kind} {}", short(&plain(name), MAX_NAME)),
@@ -47,16 +53,20 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     ctx.each_row(Table, |row| {
         let kind = row.get(KIND);
         let is_shown = focus.as_ref().is_none_or(|of| of.contains(&row.get(THREAD)));
-        if kind == "unknown" || kind == "other" || !is_shown {
+        let call = row.get(REASON.or_empty());
+        if kind == "other" || (kind == "unknown" && call.is_empty()) || !is_shown {
             return;
         }
         let what = what(kind, row.get(OBJECT.or_empty()), row.get(NAME.or_empty()));
-        let key = (ctx.name(Some(row.get(THREAD))), row.get(REASON.or_empty()).to_owned(), what);
+        let key = (ctx.name(Some(row.get(THREAD))), call.to_owned(), what);
         let (sum, blocked) = (sums.entry(key).or_default(), row.get(BLOCKED_NS));
         sum.waits = sum.waits.saturating_add(row.get(WAITS));
         sum.blocked += blocked;
         sum.longest = sum.longest.max(row.get(MAX_BLOCKED_NS));
-        *sum.ended_by.entry(ended_by(ctx, row.get(RELEASED_BY))).or_default() += blocked;
+        let interrupted = row.get(INTERRUPT_NS);
+        *sum.ended_by.entry(INTERRUPT.to_owned()).or_default() += interrupted;
+        let by = row.get(RELEASED_BY).filter(|by| *by > ThreadKey::IDLE);
+        *sum.ended_by.entry(ended_by(ctx, by)).or_default() += blocked - interrupted;
     })?;
     if sums.is_empty() {
         return Ok(());
@@ -65,7 +75,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     rows.sort_by_key(|(_, sum)| Reverse(sum.blocked));
     let all = rows.len();
     rows.truncate(ctx.top);
-    let of = if focus.is_some() { "threads of the recorded process" } else { "threads" };
+    let of = if focus.is_some() { "the recorded process and new threads" } else { "threads" };
     page.heading(&format!("What {of} waited for: {}", count_of(rows.len(), all, "row")));
     page.paragraph(
         "Blocked time of the threads of one name by system call and object (a lock, a pipe, a connection, a file, a child, time), as far as it was \
@@ -88,12 +98,14 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Returns the threads of the recorded process, if all threads are selected and one process is meant.
+/// Returns the threads of the recorded process and those that began during the recording, as its children do; `None`: all threads are
+/// selected otherwise, or no process is meant.
 fn focus(ctx: &SectionContext<'_>) -> Result<Option<HashSet<ThreadKey>>, EngineError> {
     let Some(pid) = ctx.session.facts().focus.map(i64::from).filter(|_| ctx.is_whole()) else { return Ok(None) };
     let mut of = HashSet::new();
     ctx.each_row(threads::Table, |row| {
-        of.extend(Some(row.get(threads::THREAD)).filter(|_| row.get(threads::PID) == Some(pid)));
+        let is_new = row.get(threads::BEGIN_NS) > Ns::ZERO;
+        of.extend(Some(row.get(threads::THREAD)).filter(|_| is_new || row.get(threads::PID) == Some(pid)));
     })?;
     Ok(Some(of).filter(|of| !of.is_empty()))
 }
@@ -101,7 +113,7 @@ fn focus(ctx: &SectionContext<'_>) -> Result<Option<HashSet<ThreadKey>>, EngineE
 fn ended_by(ctx: &SectionContext<'_>, by: Option<ThreadKey>) -> String {
     match by {
         None => String::new(),
-        Some(ThreadKey::IDLE) => "an interrupt".to_owned(),
+        Some(ThreadKey::IDLE) => INTERRUPT.to_owned(),
         by => ctx.name(by),
     }
 }
