@@ -2,6 +2,7 @@
 """Known holders: programs that log who had which lock, compared with the tables lock_waits and wait_objects.
 
     holders.py FOLDER [KIND...]     records each kind of acceptance/holders/ for three seconds; COREWISE is the program
+    holders.py FOLDER --guest       records those of locks.c in an emulated aarch64 guest (pmu/guest.py), and what a shell's commands wait for
 
 Of each wait for a lock whose begin lies in a logged hold, the holder is known; the releaser is the thread with the last hold that ended
 before the wait did. Prints for each kind: waits, holders named, right and wrong; releasers known and right. Exits 1 if a holder is wrong, or
@@ -201,8 +202,41 @@ def built_with_parking_lot(folder):
     return target / "release/locks"
 
 
+# Kinds of locks.c that need no other program.
+IN_GUEST = ["mutex", "pi", "robust", "rwlock", "shared", "condition", "semaphore", "barrier", "join"]
+
+# What a shell's commands wait for in the guest: a pipe, a child, only time.
+COMMANDS = "corewise record --no-sample -o /out/commands.cw -- sh -c '(sleep 1; echo) | cat; sleep 0.3' > /out/commands.txt 2>&1"
+
+
+def record_in_guest(folder):
+    from pmu import guest
+
+    records = [f"corewise record --no-sample -o /out/{kind}.cw -- locks {kind} 3 /out/{kind}.log > /out/{kind}.txt 2>&1" for kind in IN_GUEST]
+    kit = folder / "kit"
+    kit.mkdir(parents=True, exist_ok=True)
+    guest.boot(guest.prepare(kit), guest.Machine("holders", 4), "\n".join([*records, COMMANDS]), folder, patience=600)
+
+
+def main_in_guest(folder):
+    record_in_guest(folder)
+    good = True
+    for kind in IN_GUEST:
+        sums, objects = judge(folder / f"{kind}.cw", folder / f"{kind}.log", "locks")
+        good &= is_good(sums)
+        print(f"{kind:12}", " ".join(f"{name} {count}" for name, count in sums.items()), "| objects:", objects, flush=True)
+    found = defaultdict(int)
+    for row in table(folder / "commands.cw", "wait_objects"):
+        found[column(row, "reason"), column(row, "kind")] += int(column(row, "waits"))
+    wanted = [("read", "pipe"), ("wait4", "child"), ("clock_nanosleep", "sleep")]
+    print("commands    ", " ".join(f"{call} for {kind} {found[call, kind]}" for call, kind in wanted))
+    sys.exit(not (good and all(found[of] for of in wanted)))
+
+
 def main():
     folder = Path(sys.argv[1])
+    if "--guest" in sys.argv:
+        main_in_guest(folder)
     folder.mkdir(parents=True, exist_ok=True)
     program, of_rust = folder / "locks", folder / "rust" / "locks"
     of_rust.parent.mkdir(exist_ok=True)

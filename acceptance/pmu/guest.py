@@ -224,8 +224,8 @@ def prepare(tmp):
     for module in modules:
         shutil.copy(kernel / f"{module}.ko", root / "modules")
     run("stripping corewise", ["aarch64-linux-gnu-strip", "-o", root / "bin/corewise", binary])
-    load = Path(__file__).with_name("load.c")
-    run("compiling pmu/load.c", ["aarch64-linux-gnu-gcc", "-O1", "-Wall", "-static", "-pthread", "-o", root / "bin/load", load])
+    for program, source in [("load", ROOT / "acceptance/pmu/load.c"), ("locks", ROOT / "acceptance/holders/locks.c")]:
+        run(f"compiling {source.name}", ["aarch64-linux-gnu-gcc", "-O1", "-Wall", "-static", "-pthread", "-o", root / "bin" / program, source])
     for library in [*(CROSS / name for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6", "libgcc_s.so.1")),
                     sysroot / "usr/lib/aarch64-linux-gnu/libelf.so.1", sysroot / "lib/aarch64-linux-gnu/libz.so.1"]:
         shutil.copy(library, root / "lib" / library.name)

@@ -19,17 +19,23 @@ INLINE void read_mask(struct task_struct *p, u32 *words, u64 *mask)
 	probe_read(mask, n * 8, &p->cpus_mask);
 }
 
-/* A mask's checksum. */
-INLINE u64 mask_sum(struct task_struct *p)
+/* A large mask's checksum. Not inline: its stack counts for every caller. */
+NOINLINE u64 large_mask_sum(struct task_struct *p)
 {
-	if (mask_words == 1)
-		return p->cpus_mask.bits[0];
+	if (!p)
+		return 0;
 	u64 mask[MASK_WORDS] = {}, sum = 0;
 	u32 words = 0;
 	read_mask(p, &words, mask);
 	for (int at = 0; at < MASK_WORDS; at++)
 		sum = (sum << 7 | sum >> 57) ^ mask[at];
 	return sum;
+}
+
+/* A mask's checksum. */
+INLINE u64 mask_sum(struct task_struct *p)
+{
+	return mask_words == 1 ? p->cpus_mask.bits[0] : large_mask_sum(p);
 }
 
 /* Notes a thread's mask; a different one is recorded from here on. */
