@@ -82,7 +82,7 @@ fn waits(trace: &Trace, of: i32) -> Vec<FutexWait> {
 #[ignore = "needs BPF rights"]
 fn a_wait_names_the_lock_and_its_holder() {
     let (trace, of) = recording(true);
-    if !cfg!(target_arch = "x86_64") {
+    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         return assert!(waits(&trace, of.waiter).is_empty());
     }
     let for_mutex = |wait: &&FutexWait| wait.address == of.address;

@@ -40,7 +40,7 @@ function as a mark, in every process that runs FILE, and each hit of a USDT prob
 (longjmp, an exception) stays open. Each marked call costs the program two traps into the kernel, so mark functions that run at most \
 a few thousand times a second. `corewise table DIR marks` lists the marks.
 
-Waits: every recording has the system call or page fault in which a thread waits (x86-64; `corewise table DIR switch_causes`), and \
+Waits: every recording has the system call or page fault in which a thread waits (x86-64 and arm64; `corewise table DIR switch_causes`), and \
 what it is for: of a futex call the address and the words of memory there that name the holder of a lock (`corewise table DIR lock_waits`), of other calls the \
 pipe, connection, file or child, and the locks of the kernel with their holders (`corewise table DIR wait_objects`); --no-wait-objects leaves this out. --stacks records the callchain of each switch-out that blocks, in the kernel and in the program, which also shows what kernel threads \
 wait for (the first function outside the scheduler); `corewise export --to firefox` shows the callchains. Functions are named from the kernel's symbol list \

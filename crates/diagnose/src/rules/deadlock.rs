@@ -51,7 +51,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ctx.each_row(wait_objects::Table, |row| recorded |= row.get(wait_objects::OBJECT).is_some())?;
         if !recorded {
             return Ok(RuleOutcome::MissingData(
-                "what threads wait for was not recorded: recordings by corewise on x86-64 have it".to_owned(),
+                "what threads wait for was not recorded: recordings by corewise on x86-64 and arm64 have it".to_owned(),
             ));
         }
     }

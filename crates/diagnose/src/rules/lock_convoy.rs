@@ -26,7 +26,7 @@ pub(super) const RULE: Rule = Rule {
         rationale: "Work shared by several threads is done at the speed of one, and each piece costs two switches: more threads make it \
                   slower. Processes share locks too: a row of a data base, a semaphore, a lock of a file.",
         certainty: "Which thread woke which, and what the waker did meanwhile, is known. That it was a lock is the likely reason, unless a \
-               callchain (futex) or what they waited for (a recording by corewise on x86-64) confirms it. At a barrier, the last thread wakes all others and has not waited itself, so barriers are not \
+               callchain (futex) or what they waited for (a recording by corewise) confirms it. At a barrier, the last thread wakes all others and has not waited itself, so barriers are not \
                reported. Threads that pass on a piece of work in a ring look the same. If they run at the same time at other times, only what ran \
                while others queued counts. A lock that is taken again by the thread that released it, before the woken thread has a CPU \
                (glibc's and Rust's mutex), is recognised by threads that are woken one at a time and find the lock taken, while \

@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
         certainty: "The holder is the first thread that woke the lock's waiters after the wait began, and the memory of the program named it \
                (glibc, musl's recursive mutexes), or names no thread (Rust). So the holder and what it did are recorded; which part of it needs the \
                lock is unknown. It is assumed that the holder need not wait with the lock held, and needs it for half of the rest. Recordings by \
-               corewise have it (x86-64). Locks whose value does not show that they are locks are not seen: Python's, Java's monitors, Go's, \
+               corewise have it (x86-64, arm64). Locks whose value does not show that they are locks are not seen: Python's, Java's monitors, Go's, \
                OpenMP's, semaphores. Short holds are reported by lock-convoy and global-lock.",
         fix: "Sleep, read and compute without the lock: prepare the result first, and take the lock only to publish it. Or split the lock.",
         example: "A, a frame loop, waits 22 ms for a mutex, because B, a loader, reads a file while it holds it.",
@@ -121,7 +121,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     if !any {
         return Ok(RuleOutcome::MissingData(
-            "what threads wait for was not recorded: recordings by corewise on x86-64 have it".to_owned(),
+            "what threads wait for was not recorded: recordings by corewise on x86-64 and arm64 have it".to_owned(),
         ));
     }
     let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));

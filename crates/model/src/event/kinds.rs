@@ -559,7 +559,7 @@ event_kinds! {
         address: Id = int("address", "", "The address of the word in its process, with unchanged bits."),
         operation: Short = int("operation", "", "The operation, with its flags."),
         expected: SmallKey = int("expected", "", "The value that the word has to have."),
-        read: Read = word_column("read", "Whether the memory was read: yes or no. A thread's reading of one word is repeated after 0.1 ms at the earliest, and none is made for the value 0; the words are 0 then."),
+        read: Read = word_column("read", "Whether the memory was read: yes or no. A thread's memory is read 10,000 times a second on average at most, and not for the value 0; the words are 0 then."),
         own: Own = word_column("own", "Whether the word lies in the thread's own stack or among its variables: yes or no."),
         word: SmallKey = int("word", "", "The word at the address."),
         at_8: SmallKey = int("word_at_8", "", "The word 8 bytes after it."),

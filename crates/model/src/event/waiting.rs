@@ -27,8 +27,8 @@ pub struct FutexWait {
     pub operation: u16,
     /// The value that the word has to have.
     pub expected: u32,
-    /// Whether the memory was read. It is not if the expected value is 0, which no lock that is held has, or if this thread read it
-    /// less than 0.1 ms before. The words are 0 then.
+    /// Whether the memory was read. It is not if the expected value is 0, which no lock that is held has, or if its
+    /// memory was read too often shortly before. The words are 0 then.
     pub read: bool,
     /// Whether the word lies in the thread's own stack or among its variables, where other threads seldom wait.
     pub own: bool,

@@ -9,8 +9,8 @@ table! {
         version: 1,
         made_from: Analysis,
         large: true,
-        doc: "Each wait for a lock in a futex call: which thread held the lock, what that thread did meanwhile, and which thread ended the \
-              wait, in the order of the ends. `corewise record` reads the call's address and the words of memory that name a holder (on x86-64); \
+        doc: "Each wait for a lock, in a futex call or of the kernel: which thread held the lock, what that thread did meanwhile, and which thread ended the \
+              wait, in the order of the ends. `corewise record` reads the call's address and the words of memory that name a holder (on x86-64 and arm64); \
               other recordings have no rows. The holder is the first thread that woke the lock's \
               waiters after the wait began, unless the memory named another one. It is unknown for rwlocks that readers hold.",
         key: [THREAD, START_NS],
@@ -22,8 +22,8 @@ table! {
             WAITED_NS: Ns = "How long it waited, as far as it lies in the requested range.",
             WHOLE: Bool = "Whether begin and end of the wait lie in the requested range.",
             PID: Option<Process>,
-            LOCK: Address = "Address of the lock's futex word, in its process.",
-            KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), or `rwlock`.",
+            LOCK: Address = "Address of the lock's futex word, in its process; of a lock of the kernel, a number within the recording.",
+            KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), `rwlock`; locks of the kernel: `kernel_mutex`, `kernel_rwlock`.",
             HOLDER: Option<Thread> = "Key of the thread that held the lock when the wait began; null if unknown.",
             BASIS: Option<Word> =
                 "`memory`: the memory named the holder, and it was the first to wake the lock's waiters. `release`: the memory names no thread \
@@ -57,8 +57,8 @@ table! {
         key: [PID, LOCK, KIND],
         columns: {
             PID: Option<Process>,
-            LOCK: Address = "Address of the lock's futex word, in its process.",
-            KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), or `rwlock`.",
+            LOCK: Address = "Address of the lock's futex word, in its process; of a lock of the kernel, a number within the recording.",
+            KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), `rwlock`; locks of the kernel: `kernel_mutex`, `kernel_rwlock`.",
             WAITS: Count = "Number of waits.",
             WAITED_NS: Ns = "Their time.",
             MAX_WAITED_NS: Ns = "The longest of them.",
@@ -86,8 +86,8 @@ table! {
             THREAD: Thread,
             TID: Tid,
             PID: Option<Process>,
-            LOCK: Address = "Address of the lock's futex word, in its process.",
-            KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), or `rwlock`.",
+            LOCK: Address = "Address of the lock's futex word, in its process; of a lock of the kernel, a number within the recording.",
+            KIND: Word = "`mutex`, `pi_mutex` (its holder inherits priority), `rwlock`; locks of the kernel: `kernel_mutex`, `kernel_rwlock`.",
             HOLDER: Option<Thread> =
                 "Key of the thread that held the lock when the waits began; null if unknown, and if a lock whose memory names no thread had only \
                  one wait, which may be another kind of wait.",
@@ -164,7 +164,7 @@ table! {
         made_from: Analysis,
         large: false,
         doc: "What each thread waited for: all its blocked time by system call and object. `corewise record` reads the object where a thread waits (on \
-              x86-64). The times of a thread's rows sum to its \
+              x86-64 and arm64). The times of a thread's rows sum to its \
               `blocked_ns` in the table `threads`. At most 10,000 objects have rows of their own, those with the longest waits.",
         key: [THREAD, REASON, KIND, OBJECT, NAME],
         columns: {

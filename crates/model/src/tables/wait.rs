@@ -125,7 +125,7 @@ table! {
                  state.",
             REASON: Option<Word> =
                 "Blocked: the system call that waits (read, futex) or page_fault, for a kernel thread the first \
-                 function outside the scheduler. Recorded by corewise on x86-64 for programs, otherwise taken from \
+                 function outside the scheduler. Recorded by corewise on x86-64 and arm64 for programs, otherwise taken from \
                  callchains (`record --stacks`, `perf record -g`); null if neither shows it.",
             NEXT: Option<Word> =
                 "Runnable: which thread ran next on that CPU, by dynamic priority: `higher`, `equal` or `lower`, or \
