@@ -2,6 +2,7 @@
 """Known holders: programs that log who had which lock, compared with the tables lock_waits and wait_objects.
 
     holders.py FOLDER [KIND...]     records each kind of acceptance/holders/ for three seconds; COREWISE is the program
+    holders.py FOLDER --perf        records those of locks.c with perf and the events of futex calls, without memory
     holders.py FOLDER --guest       records those of locks.c in an emulated aarch64 guest (pmu/guest.py), and what a shell's commands wait for
 
 Of each wait for a lock whose begin lies in a logged hold, the holder is known; the releaser is the thread with the last hold that ended
@@ -14,6 +15,7 @@ lock. The wait objects of each thread must sum to its blocked time. Needs root, 
 import bisect
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
@@ -45,6 +47,8 @@ def column(row, name):
 
 def monotonic_offset(run):
     """What to add to a time of the recording for CLOCK_MONOTONIC."""
+    if not (Path(run) / "events/clock.parquet").exists():
+        return json.loads((Path(run) / "manifest.json").read_text())["origin_ns"]
     clocks = parquet.read_table(Path(run) / "events/clock.parquet").to_pylist()
     first = next(row for row in clocks if row["clock"] == "monotonic")
     return first["reading"] - first["at_ns"]
@@ -180,6 +184,18 @@ def record(run, program):
     subprocess.run([COREWISE, "record", "-o", run, "--", *program], check=True, capture_output=True)
 
 
+# What perf records for waits: switches, wakeups, and the calls of futex.
+EVENTS = ["sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new", "sched:sched_migrate_task",
+          "syscalls:sys_enter_futex", "syscalls:sys_exit_futex"]
+
+
+def record_with_perf(run, program):
+    data = Path(run).with_suffix(".data")
+    words = ["perf", "record", "-q", "-k", "CLOCK_MONOTONIC", "-a", "-m", "8M", "-e", ",".join(EVENTS), "-o", data, "--", *program]
+    subprocess.run(words, check=True, capture_output=True)
+    subprocess.run([COREWISE, "import", data, "-o", run], check=True, capture_output=True)
+
+
 def is_good(sums):
     """Whether no holder is wrong, and 99 % of holders and releasers are right; of parkers, no lock named and 95 % of releasers right."""
     if "locks_named" in sums:
@@ -237,12 +253,13 @@ def main():
     folder = Path(sys.argv[1])
     if "--guest" in sys.argv:
         main_in_guest(folder)
+    with_perf = "--perf" in sys.argv
     folder.mkdir(parents=True, exist_ok=True)
     program, of_rust = folder / "locks", folder / "rust" / "locks"
     of_rust.parent.mkdir(exist_ok=True)
     subprocess.run(["cc", "-O1", "-pthread", HERE / "holders/locks.c", "-o", program], check=True)
     subprocess.run(["rustc", "--edition", "2024", "-O", HERE / "holders/locks.rs", "-o", of_rust], check=True)
-    kinds = sys.argv[2:] or KINDS
+    kinds = [word for word in sys.argv[2:] if word != "--perf"] or (IN_GUEST if with_perf else KINDS)
     of_crate = built_with_parking_lot(folder) if "parking_lot" in kinds else None
     of_go = folder / "go/locks"
     if "go" in kinds:
@@ -257,7 +274,7 @@ def main():
             "java": ["java", HERE / "holders/Locks.java", "3", log],
             "go": [of_go, "3"],
         }.get(kind, [program, kind, "3", log])
-        record(run, words)
+        (record_with_perf if with_perf else record)(run, words)
         if kind in PARKERS:
             sums, objects = judge_parkers(run, log if kind != "go" else None, "locks")
         else:

@@ -117,6 +117,8 @@ struct Thread {
     open: Option<Open>,
     /// The wait that ended at this instant. Another event of the instant may say that its waker did not wake the word.
     ended: Option<(Open, Ended)>,
+    /// The call of `futex()` in which it is, in recordings of these calls.
+    call: Option<FutexWait>,
     /// What it waits for, or waited for last.
     last: Option<Target>,
     /// What it waited for before that. A call that a signal interrupted goes on for the same.
@@ -194,6 +196,10 @@ struct WaitedFor {
     kinds: FxHashMap<Object, WaitKind>,
     /// The word that stands for a shared one, by the address in another process.
     same: FxHashMap<Object, Object>,
+    /// Of recordings of calls, words, and whether threads waited for them with the value of a contended mutex only.
+    values: FxHashMap<Object, bool>,
+    /// Whether calls of `futex()` and their ends are recorded: any end was.
+    has_calls: bool,
     /// The threads whose waits ended at this instant, in order.
     ended: VecDeque<ThreadKey>,
     over: VecDeque<Wait>,
@@ -217,6 +223,8 @@ impl WaitedFor {
             tids: FxHashMap::default(),
             kinds: FxHashMap::default(),
             same: FxHashMap::default(),
+            values: FxHashMap::default(),
+            has_calls: false,
             ended: VecDeque::new(),
             over: VecDeque::new(),
         }
@@ -238,7 +246,8 @@ impl WaitedFor {
                 ThreadState::Ready => stretch.waker_thread,
                 _ => ThreadKey::UNKNOWN,
             };
-            let address = open.target.map(|target| target.address());
+            let address = open.target.and_then(|target| self.woken_address(&target, waker));
+            let thread = self.threads.of(stretch.thread);
             let ended = Ended { at: stretch.span.start, waker, address };
             if let Some((open, ended)) = thread.ended.replace((open, ended)) {
                 self.end(stretch.thread, open, Some(ended), world);
@@ -246,6 +255,8 @@ impl WaitedFor {
             self.ended.push_back(stretch.thread);
         }
         if stretch.state == ThreadState::Blocked {
+            let call = self.threads.of(stretch.thread).call.filter(FutexWait::may_wait);
+            let target = call.map(|call| self.target(stretch.thread, call, world));
             let thread = self.threads.of(stretch.thread);
             thread.before = thread.last.take();
             thread.open = Some(Open {
@@ -258,7 +269,22 @@ impl WaitedFor {
                 last: ThreadKey::UNKNOWN,
                 holders: 0,
             });
+            if let Some(target) = target {
+                self.waits(stretch.thread, target, stretch.span.start);
+            }
         }
+    }
+
+    /// Returns the address of the word that a waker wakes, in its own process; `None`: it does something else.
+    fn woken_address(&self, target: &Target, waker: ThreadKey) -> Option<u64> {
+        let by = self.threads.get(waker);
+        // Where calls are recorded, a waker that is in none wakes no futex, except that of its own end.
+        let is_its_end = || target.named.is_some() && by.map(|by| by.inner.unwrap_or(by.tid)) == target.named;
+        if !self.has_calls || target.futex.is_none() || (target.kind == WaitKind::Thread && is_its_end()) {
+            return Some(target.address());
+        }
+        let address = by?.call?.address;
+        (address == target.address() || target.is_shared_word()).then_some(address)
     }
 
     /// Takes what a thread waits for by its callchain.
@@ -285,6 +311,14 @@ impl WaitedFor {
     /// Takes an event.
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, world: &World) {
         match event.what {
+            Change::FutexCall(call) => {
+                // Without the ends of calls it is unknown in which call a thread waits.
+                self.has_calls |= call.is_none();
+                self.threads.of(thread).call = call.filter(|_| self.has_calls);
+                if let Some(call) = call.filter(FutexWait::wakes) {
+                    self.gives_back(thread, call, world);
+                }
+            }
             Change::FutexWait(wait) => {
                 let target = self.target(thread, wait, world);
                 self.waits(thread, target, world.now);
@@ -316,10 +350,10 @@ impl WaitedFor {
     /// Returns what a thread waits for in a futex call.
     fn target(&mut self, thread: ThreadKey, wait: FutexWait, world: &World) -> Target {
         let object = self.word(thread, wait.address, world);
-        let kind = if wait.is_unclear() {
-            self.kinds.get(&object).copied().unwrap_or_else(|| wait.kind())
-        } else {
-            wait.kind()
+        let kind = match self.kinds.get(&object).copied() {
+            Some(kind) if wait.is_unclear() => kind,
+            None if self.has_calls && self.is_always_contended(object, &wait) => WaitKind::Mutex,
+            _ => wait.kind(),
         };
         if kind.is_lock() && wait.read {
             if self.kinds.len() >= MAX_KEPT {
@@ -328,6 +362,28 @@ impl WaitedFor {
             self.kinds.insert(object, kind);
         }
         Target { object, kind, name: NameId::NONE, futex: Some(wait), named: wait.owner() }
+    }
+
+    /// A thread wakes a word, whether or not a thread that waits for it has left its CPU: it had the lock until now.
+    fn gives_back(&mut self, by: ThreadKey, call: FutexWait, world: &World) {
+        let word = self.word(by, call.address, world);
+        for waiter in self.waiters.get(&word).into_iter().flatten() {
+            if let Some(open) = &mut self.threads.of(*waiter).open {
+                open.woken(by, world.now);
+            }
+        }
+    }
+
+    /// Whether threads wait for a word with no other value than that of a contended mutex, in recordings of calls, which have no memory. The
+    /// value of a barrier or of a condition variable changes.
+    fn is_always_contended(&mut self, object: Object, wait: &FutexWait) -> bool {
+        if self.values.len() >= MAX_KEPT {
+            self.values.clear();
+        }
+        let is_contended = wait.is_unclear() && wait.is_contended();
+        let always = self.values.entry(object).or_insert(is_contended);
+        *always &= is_contended;
+        *always
     }
 
     fn waits(&mut self, thread: ThreadKey, target: Target, now: Ns) {
@@ -420,7 +476,9 @@ impl WaitedFor {
         let is_named = |by: ThreadKey| self.threads.get(by).map(number) == named;
         let basis = match first {
             Some((by, _)) if named.is_some() => is_named(by).then_some(Basis::Memory),
-            Some(_) if matches!(kind, Some(WaitKind::Mutex | WaitKind::KernelMutex)) => Some(Basis::Release),
+            Some(_) if matches!(kind, Some(WaitKind::Mutex | WaitKind::PiMutex | WaitKind::KernelMutex)) => {
+                Some(Basis::Release)
+            }
             _ => None,
         };
         let named = open.target.zip(named).and_then(|(target, tid)| match target.object {

@@ -64,6 +64,8 @@ capabilities! {
     Stacks => "stacks",
     /// Calls of `sched_yield`, which distinguish yields from preemptions on the way back to user mode.
     Yields => "yields",
+    /// Calls of `futex`, which show for which locks threads wait, and which threads give them back.
+    FutexCalls => "futex calls",
     /// Reports of lost events.
     Losses => "losses",
     /// The machine: core types, siblings, capacities.

@@ -91,6 +91,8 @@ pub enum Change {
     BlockedAt(StackId),
     /// The thread left its CPU to wait in a futex call.
     FutexWait(FutexWait),
+    /// The thread calls `futex()` with these arguments (the memory is not read), or returns from it.
+    FutexCall(Option<FutexWait>),
     /// The thread left its CPU to wait for this, in another call or for a lock of the kernel.
     ObjectWait(ObjectWait),
     /// The thread, which waited in a futex call, is woken by a thread that does not wake the futex at that address, but is in this call
@@ -246,6 +248,8 @@ impl TimelineEvent {
                 }
                 (thread(switch.prev)?, Change::BlockedAt(switch.stack))
             }
+            EventKind::FutexCall(call) if event.at >= Ns::ZERO => (thread(call.tid)?, Change::FutexCall(Some(call))),
+            EventKind::FutexReturn { tid } if event.at >= Ns::ZERO => (thread(tid)?, Change::FutexCall(None)),
             EventKind::FutexWait(wait) if event.at >= Ns::ZERO => (thread(wait.tid)?, Change::FutexWait(wait)),
             EventKind::ObjectWait(wait) if event.at >= Ns::ZERO => (thread(wait.tid)?, Change::ObjectWait(wait)),
             EventKind::WokenByCall { tid, call, argument } if event.at >= Ns::ZERO => {

@@ -55,6 +55,7 @@
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first |
 //! | `futex` | `A=m1<B`: A leaves its CPU to wait for word 1, a mutex whose memory names B; `A=m1`: it names no thread, as with Rust's. `p` for a mutex with priority inheritance, `r` for a rwlock, `t` for the end of B, `s` for a condition variable, `k` for a word of its own |
 //! | `object` | `A=pipe7`: A leaves its CPU to wait for pipe 7 (the kinds of the table wait_objects); `A=socket5:a.b`: with a name; `A=kernel_mutex3<B`: for a lock of the kernel that B holds |
+//! | `futexes` | `A=m1`: A calls futex to wait for word 1, as in row `futex`; `A=w1`: to wake it; `A`: it returns |
 //! | `called` | `A=tgkill`: the thread that wakes A does not wake the futex for which A waits, but is in this call; `A=`: in none |
 //! | `begin` | `x`: the recording begins here; earlier events only set the states at its begin |
 //!
@@ -386,7 +387,31 @@ impl Pen {
         self.push(Phase::After, ms(column as i64), CpuId::UNKNOWN, EventKind::Temperature(what));
     }
 
+    fn futex_call(&mut self, column: usize, word: &str) {
+        let tid = Cell::read(word.split('=').next().unwrap_or_default()).tid;
+        let what = match word.split_once('=') {
+            None => EventKind::FutexReturn { tid },
+            // FUTEX_WAKE, private.
+            Some((thread, of)) if of.starts_with('w') => {
+                let wait = self.futex_wait(&format!("{thread}=m{}", &of[1..]));
+                EventKind::FutexCall(FutexWait { operation: 129, expected: 1, read: false, words: [0; 3], ..wait })
+            }
+            Some((thread, of)) => {
+                let wait = self.futex_wait(&format!("{thread}={of}"));
+                // As glibc waits for a mutex.
+                let operation = if of.starts_with('m') { 128 } else { wait.operation };
+                EventKind::FutexCall(FutexWait { operation, read: false, words: [0; 3], ..wait })
+            }
+        };
+        self.push(Phase::Before, ms(column as i64), cpu(0), what);
+    }
+
     fn futex(&mut self, column: usize, word: &str) {
+        let what = self.futex_wait(word);
+        self.push(Phase::After, ms(column as i64), cpu(0), EventKind::FutexWait(what));
+    }
+
+    fn futex_wait(&self, word: &str) -> FutexWait {
         let (thread, of) = word.split_once('=').unwrap_or_else(|| panic!("which futex? {word}"));
         let (of, owner) = of.split_once('<').map_or((of, 0), |(of, by)| (of, Cell::read(by).tid.0.cast_unsigned()));
         let (kind, number) = of.split_at(1);
@@ -403,8 +428,7 @@ impl Pen {
         };
         let address = 0x1000 * number.parse::<u64>().unwrap_or_else(|_| panic!("which futex? {word}"));
         let tid = Cell::read(thread).tid;
-        let what = FutexWait { tid, address, operation, expected, read: true, own: false, words };
-        self.push(Phase::After, ms(column as i64), cpu(0), EventKind::FutexWait(what));
+        FutexWait { tid, address, operation, expected, read: true, own: false, words }
     }
 
     fn object(&mut self, column: usize, word: &str) {
@@ -487,6 +511,7 @@ impl Pen {
             "temp" => return self.temperature(column, word),
             "futex" => return self.futex(column, word),
             "object" => return self.object(column, word),
+            "futexes" => return self.futex_call(column, word),
             "called" => return self.woken_by_call(column, word),
             _ => {}
         }

@@ -180,7 +180,7 @@ listed! {
     Count COUNT, CountAtMark COUNT_AT_MARK, Charge CHARGE, Counter COUNTER, Clock CLOCK, Mark MARK, Value VALUE,
     EnergyDomain ENERGY_DOMAIN, Energy ENERGY, Temperature TEMPERATURE, Frame FRAME, Present PRESENT,
     FrameTime FRAME_TIME, Loss LOSS, Sample SAMPLE, FutexWait FUTEX_WAIT, WokenByCall WOKEN_BY_CALL,
-    ObjectWait OBJECT_WAIT,
+    ObjectWait OBJECT_WAIT, FutexCall FUTEX_CALL, FutexReturn FUTEX_RETURN,
 }
 
 /// Declares a table. Notes have the first of the names in brackets.
@@ -579,6 +579,22 @@ event_kinds! {
             System V number, how many descriptors, or a number of the recording's own."),
         name: Name = text("name", Shows::Path, "A path, or the addresses of a connection.").or_null(),
         holder: Thread = int("holder_tid", "", "TID of the thread that holds the lock of the kernel; −1 if unknown.").or_null(),
+    ];
+    FutexCall FUTEX_CALL "futex_call" "A thread called futex."
+        { EventKind::FutexCall(FutexWait { tid, address, operation, expected, read, own, words: [word, at_8, writer] }) } [
+        tid: Thread = TID,
+        address: Id = int("address", "", "The address of the word in its process, with unchanged bits."),
+        operation: Short = int("operation", "", "The operation, with its flags."),
+        expected: SmallKey = int("value", "", "The value that the word has to have, or how many threads to wake."),
+        read: Read = word_column("read", "Whether the memory was read: no."),
+        own: Own = word_column("own", "Whether the word is known to be the thread's own: no."),
+        word: SmallKey = int("word", "", "0."),
+        at_8: SmallKey = int("word_at_8", "", "0."),
+        writer: SmallKey = int("word_of_writer", "", "0."),
+    ];
+    FutexReturn FUTEX_RETURN "futex_return" "A thread returned from futex."
+        { EventKind::FutexReturn { tid } } [
+        tid: Thread = TID,
     ];
     Sample SAMPLE "sample" "Any other sample; it only shows that the recording was running."
         { EventKind::Sample } [];

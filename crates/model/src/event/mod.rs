@@ -82,6 +82,14 @@ pub enum EventKind {
     Wake(Wake),
     /// A thread leaves its CPU to wait in a futex call: follows its [`EventKind::Switch`], at the same time.
     FutexWait(FutexWait),
+    /// A thread calls `futex()` with these arguments; the memory is not read. What it waits for until [`EventKind::FutexReturn`] is the futex,
+    /// and a thread that wakes another one meanwhile wakes this futex.
+    FutexCall(FutexWait),
+    /// A thread returns from `futex()`.
+    FutexReturn {
+        /// The thread.
+        tid: Tid,
+    },
     /// A thread leaves its CPU to wait in a system call that names an object, or for a lock of the kernel: follows its
     /// [`EventKind::Switch`], at the same time.
     ObjectWait(ObjectWait),

@@ -152,8 +152,12 @@ impl WaitKind {
 
 // The operations and bits of linux/futex.h.
 const WAIT: u16 = 0;
+const WAKE: u16 = 1;
 const LOCK_PI: u16 = 6;
+const UNLOCK_PI: u16 = 7;
 const WAIT_BITSET: u16 = 9;
+const WAKE_BITSET: u16 = 10;
+const WAIT_REQUEUE_PI: u16 = 11;
 const LOCK_PI2: u16 = 13;
 const PRIVATE: u16 = 128;
 const CLOCK_REALTIME: u16 = 256;
@@ -186,6 +190,18 @@ impl FutexWait {
         self.operation & !(PRIVATE | CLOCK_REALTIME)
     }
 
+    /// Whether the operation waits for the word, or may.
+    #[must_use]
+    pub fn may_wait(&self) -> bool {
+        matches!(self.command(), WAIT | LOCK_PI | WAIT_BITSET | LOCK_PI2 | WAIT_REQUEUE_PI)
+    }
+
+    /// Whether the operation wakes threads that wait for the word, and has a lock given back.
+    #[must_use]
+    pub fn wakes(&self) -> bool {
+        matches!(self.command(), WAKE | UNLOCK_PI | WAKE_BITSET)
+    }
+
     /// Whether only threads of this process use the word.
     #[must_use]
     pub fn is_private(&self) -> bool {
@@ -203,6 +219,12 @@ impl FutexWait {
     #[must_use]
     pub fn is_unclear(&self) -> bool {
         !self.read && matches!(self.expected, CONTENDED | 3) && matches!(self.command(), WAIT | WAIT_BITSET)
+    }
+
+    /// Whether the value is that of a mutex of glibc for which threads wait.
+    #[must_use]
+    pub fn is_contended(&self) -> bool {
+        self.expected == CONTENDED
     }
 
     /// What the word is, as far as the call and the memory show it.

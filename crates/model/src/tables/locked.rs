@@ -11,7 +11,7 @@ table! {
         large: true,
         doc: "Each wait for a lock, in a futex call or of the kernel: which thread held the lock, what that thread did meanwhile, and which thread ended the \
               wait, in the order of the ends. `corewise record` reads the call's address and the words of memory that name a holder (on x86-64 and arm64); \
-              other recordings have no rows. The holder is the first thread that woke the lock's \
+              recordings of other tools have rows if they have the calls of futex. The holder is the first thread that woke the lock's \
               waiters after the wait began, unless the memory named another one. It is unknown for rwlocks that readers hold.",
         key: [THREAD, START_NS],
         columns: {
@@ -27,7 +27,8 @@ table! {
             HOLDER: Option<Thread> = "Key of the thread that held the lock when the wait began; null if unknown.",
             BASIS: Option<Word> =
                 "`memory`: the memory named the holder, and it was the first to wake the lock's waiters. `release`: the memory names no thread \
-                 (as with Rust's standard library), and it was the first to wake them; a mutex with waiters is not given back without that.",
+                 (as with Rust's standard library, or if only calls were recorded), and it was the first to wake them; a mutex with waiters is not given \
+                 back without that.",
             NAMED: Option<Thread> =
                 "Key of the thread that the memory named when the wait began, whether or not it woke the waiters; null if none.",
             HELD_NS: Option<Ns> = "How long of the wait the holder held it.",

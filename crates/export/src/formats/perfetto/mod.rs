@@ -278,7 +278,11 @@ impl<'a> Pen<'a> {
                 }
             }
             // Addresses, and memory of the program.
-            EventKind::FutexWait(_) | EventKind::WokenByCall { .. } if options.redact => {}
+            EventKind::FutexWait(_)
+            | EventKind::FutexCall(_)
+            | EventKind::FutexReturn { .. }
+            | EventKind::WokenByCall { .. }
+                if options.redact => {}
             EventKind::Current { tid } => self.fact(e, at, "corewise_current", &[("pid", *tid)]),
             EventKind::Yield { tid, begins } => {
                 self.bundles.note(

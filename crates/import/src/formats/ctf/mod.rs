@@ -93,6 +93,10 @@ impl Importer for Ctf {
                     ),
                 ),
                 (
+                    Capability::FutexCalls,
+                    Availability::If("lttng enable-event --kernel --syscall futex; known from the first return"),
+                ),
+                (
                     Capability::Yields,
                     Availability::If(
                         "lttng enable-event -k --syscall sched_yield; perf: -e syscalls:sys_enter_sched_yield",

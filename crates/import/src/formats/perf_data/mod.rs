@@ -66,6 +66,12 @@ impl Importer for PerfData {
                 (Capability::Charges, Availability::If("-e sched:sched_stat_runtime, as perf sched record does")),
                 (Capability::Stacks, Availability::If("-g")),
                 (Capability::Yields, Availability::If("-e syscalls:sys_enter_sched_yield")),
+                (
+                    Capability::FutexCalls,
+                    Availability::If(
+                        "-e syscalls:sys_enter_futex -e syscalls:sys_exit_futex; known from the first return",
+                    ),
+                ),
                 (Capability::Losses, Availability::Yes),
                 (
                     Capability::Topology,

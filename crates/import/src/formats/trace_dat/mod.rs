@@ -59,6 +59,12 @@ impl Importer for TraceDat {
                     Availability::If("-e sched:sched_switch -R 'stacktrace if prev_state != 0' (the kernel's part)"),
                 ),
                 (Capability::Yields, Availability::If("-e syscalls:sys_enter_sched_yield; known from the first call")),
+                (
+                    Capability::FutexCalls,
+                    Availability::If(
+                        "-e syscalls:sys_enter_futex -e syscalls:sys_exit_futex; known from the first return",
+                    ),
+                ),
                 (Capability::Losses, Availability::Yes),
             ],
             cannot: &[

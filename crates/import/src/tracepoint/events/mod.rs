@@ -5,6 +5,7 @@ mod block_rq;
 mod cpu_frequency;
 mod cpu_idle;
 mod cpu_parking;
+mod futex;
 mod irq;
 mod irq_unnumbered;
 mod sched_migrate_task;
@@ -31,6 +32,7 @@ pub(crate) const TRACEPOINTS: &[&[Tracepoint]] = &[
     sched_process::TRACEPOINTS,
     sched_pi_setprio::TRACEPOINTS,
     sched_yield::TRACEPOINTS,
+    futex::TRACEPOINTS,
     block_rq::TRACEPOINTS,
     cpu_idle::TRACEPOINTS,
     cpu_frequency::TRACEPOINTS,

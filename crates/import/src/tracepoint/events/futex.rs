@@ -1,0 +1,37 @@
+//! Calls of `futex()`: their arguments and their ends. What a thread waits for between the two is the futex; a thread that wakes it is in such a
+//! call, too. Only binary formats: the others print the arguments in several forms.
+
+use crate::tracepoint::table::{Meaning, Reader, Tracepoint, field};
+use model::{EventKind, FutexWait};
+
+const CALL: Tracepoint = Tracepoint {
+    not_read_from: &[Reader::FtraceText, Reader::PerfScript, Reader::SchedViz, Reader::Perfetto],
+    ..Tracepoint::NEW
+};
+
+pub(super) const TRACEPOINTS: &[Tracepoint] = &[
+    Tracepoint {
+        name: "sys_enter_futex",
+        lttng: "syscall_entry_futex",
+        numbers: &[field("uaddr"), field("op"), field("val")],
+        meaning: Meaning::Of(|v, out| {
+            let call = FutexWait {
+                tid: v.current,
+                address: v.number(0).cast_unsigned(),
+                operation: v.number(1) as u16,
+                expected: v.number(2) as u32,
+                read: false,
+                own: false,
+                words: [0; 3],
+            };
+            out.add(EventKind::FutexCall(call))
+        }),
+        ..CALL
+    },
+    Tracepoint {
+        name: "sys_exit_futex",
+        lttng: "syscall_exit_futex",
+        meaning: Meaning::Of(|v, out| out.add(EventKind::FutexReturn { tid: v.current })),
+        ..CALL
+    },
+];
