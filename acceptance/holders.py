@@ -212,9 +212,10 @@ def built_with_parking_lot(folder):
     (crate / "Cargo.toml").write_text(
         '[package]\nname = "locks"\nversion = "0.0.0"\nedition = "2024"\n[dependencies]\nparking_lot = "0.12"\n[workspace]\n'
     )
-    (crate / "src/main.rs").write_text((HERE / "holders/parking_lot.rs").read_text())
+    (crate / "src/main.rs").write_text((HERE / "holders/locks.rs").read_text())
     target = crate / "target"
-    subprocess.run(["cargo", "build", "--release", "--quiet", "--target-dir", target], cwd=crate, check=True)
+    environment = os.environ | {"RUSTFLAGS": "--cfg of_parking_lot -A unexpected_cfgs"}
+    subprocess.run(["cargo", "build", "--release", "--quiet", "--target-dir", target], cwd=crate, env=environment, check=True)
     return target / "release/locks"
 
 

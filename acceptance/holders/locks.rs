@@ -1,7 +1,12 @@
-//! Mutexes of Rust's standard library whose holders are known: `locks_rs SECONDS LOG`, with the log of `locks.c`.
+//! Mutexes of Rust's standard library whose holders are known: `locks_rs SECONDS LOG`, with the log of `locks.c`. With `--cfg of_parking_lot`
+//! those of parking_lot, where a thread waits for a word of its own.
 
+#[cfg(of_parking_lot)]
+use parking_lot::{Mutex, MutexGuard};
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+#[cfg(not(of_parking_lot))]
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 unsafe extern "C" {
@@ -15,6 +20,16 @@ fn now() -> i64 {
     // SAFETY: a timespec is two longs on 64-bit Linux.
     unsafe { clock_gettime(1, &raw mut time) };
     time[0] * 1_000_000_000 + time[1]
+}
+
+#[cfg(of_parking_lot)]
+fn lock(lock: &Mutex<u64>) -> MutexGuard<'_, u64> {
+    lock.lock()
+}
+
+#[cfg(not(of_parking_lot))]
+fn lock(lock: &Mutex<u64>) -> MutexGuard<'_, u64> {
+    lock.lock().expect("no thread panics")
 }
 
 fn spend(busy_us: i64, sleeps: bool) {
@@ -40,14 +55,14 @@ fn main() {
                 seed % below
             };
             while Instant::now() < end {
-                let lock = random(2) as usize;
+                let which = random(2) as usize;
                 let (busy, sleeps) = (random(150) as i64, random(3) == 0);
-                let mut value = locks[lock].lock().expect("no thread panics");
+                let mut value = lock(&locks[which]);
                 let from = now();
                 *value += 1;
                 spend(busy, sleeps);
                 // SAFETY: it takes no argument.
-                holds.push((lock, unsafe { gettid() }, from, now()));
+                holds.push((which, unsafe { gettid() }, from, now()));
                 drop(value);
                 spend(random(100) as i64, random(3) == 0);
             }
