@@ -103,6 +103,10 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         session = session.limited_to(part)?;
         span = session.range();
     }
+    // Formats without tables leave out what is private themselves.
+    if takes_tables && args.redact {
+        session.redact();
+    }
     let options = Options { tables: args.tables.clone(), span, redact: args.redact, names: !args.no_names };
     let mut line = Line::new();
     let mut progress = |written| show_export(&mut line, written);

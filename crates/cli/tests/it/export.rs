@@ -27,6 +27,20 @@ fn a_file_and_its_folder_give_the_same_bytes() {
     assert_eq!(std::fs::read_to_string(folder.path("csv").join("threads.csv")).unwrap(), table);
 }
 
+/// Formats of tables leave out columns of paths and addresses. The recording is that of the viewer's test of waits.
+#[test]
+fn tables_are_redacted() {
+    let folder = Folder::new();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../viewer/test/browser/waits.pftrace");
+    for (name, options) in [("open", &[][..]), ("redacted", &["--redact"][..])] {
+        let to = folder.name(name);
+        good([&["export", file, "--to", "csv", "-o", &to, "--table", "wait_objects"], options].concat());
+        let table = std::fs::read_to_string(folder.path(name).join("wait_objects.csv")).unwrap();
+        assert_eq!(table.contains("10.0.0.1"), name == "open", "{name}: {table}");
+        assert!(table.contains("socket"));
+    }
+}
+
 #[test]
 fn an_export_can_go_to_a_pipe() {
     let piped = good(["export", &fixture("sched.data"), "--to", "chrome", "-o", "-"]);
