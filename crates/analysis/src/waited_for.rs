@@ -138,7 +138,7 @@ struct Target {
 }
 
 impl Target {
-    /// Returns the address of the word that a thread wakes that ends the wait, in its own process; of what has no address, 0.
+    /// Returns the address of the word in the process of the thread that waits; 0 for anything else.
     fn address(&self) -> u64 {
         self.futex.map_or(0, |wait| wait.address)
     }
@@ -196,9 +196,9 @@ struct WaitedFor {
     kinds: FxHashMap<Object, WaitKind>,
     /// The word that stands for a shared one, by the address in another process.
     same: FxHashMap<Object, Object>,
-    /// Of recordings of calls, words, and whether threads waited for them with the value of a contended mutex only.
+    /// Whether threads waited for a word with the value of a contended mutex only, in recordings of calls.
     values: FxHashMap<Object, bool>,
-    /// Whether calls of `futex()` and their ends are recorded: any end was.
+    /// Whether calls of `futex()` and their returns are recorded. True after the first return.
     has_calls: bool,
     /// The threads whose waits ended at this instant, in order.
     ended: VecDeque<ThreadKey>,
@@ -312,11 +312,11 @@ impl WaitedFor {
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, world: &World) {
         match event.what {
             Change::FutexCall(call) => {
-                // Without the ends of calls it is unknown in which call a thread waits.
+                // Without returns it is unknown in which call a thread waits.
                 self.has_calls |= call.is_none();
                 self.threads.of(thread).call = call.filter(|_| self.has_calls);
                 if let Some(call) = call.filter(FutexWait::wakes) {
-                    self.gives_back(thread, call, world);
+                    self.releases(thread, call, world);
                 }
             }
             Change::FutexWait(wait) => {
@@ -364,8 +364,8 @@ impl WaitedFor {
         Target { object, kind, name: NameId::NONE, futex: Some(wait), named: wait.owner() }
     }
 
-    /// A thread wakes a word, whether or not a thread that waits for it has left its CPU: it had the lock until now.
-    fn gives_back(&mut self, by: ThreadKey, call: FutexWait, world: &World) {
+    /// A thread wakes a word. It had the lock until now, even if no waiting thread has left its CPU yet.
+    fn releases(&mut self, by: ThreadKey, call: FutexWait, world: &World) {
         let word = self.word(by, call.address, world);
         for waiter in self.waiters.get(&word).into_iter().flatten() {
             if let Some(open) = &mut self.threads.of(*waiter).open {

@@ -248,7 +248,10 @@ impl TimelineEvent {
                 }
                 (thread(switch.prev)?, Change::BlockedAt(switch.stack))
             }
-            EventKind::FutexCall(call) if event.at >= Ns::ZERO => (thread(call.tid)?, Change::FutexCall(Some(call))),
+            EventKind::FutexCall { tid, address, operation, value } if event.at >= Ns::ZERO => {
+                let call = FutexWait::of_call(tid, address, operation, value);
+                (thread(tid)?, Change::FutexCall(Some(call)))
+            }
             EventKind::FutexReturn { tid } if event.at >= Ns::ZERO => (thread(tid)?, Change::FutexCall(None)),
             EventKind::FutexWait(wait) if event.at >= Ns::ZERO => (thread(wait.tid)?, Change::FutexWait(wait)),
             EventKind::ObjectWait(wait) if event.at >= Ns::ZERO => (thread(wait.tid)?, Change::ObjectWait(wait)),

@@ -391,16 +391,16 @@ impl Pen {
         let tid = Cell::read(word.split('=').next().unwrap_or_default()).tid;
         let what = match word.split_once('=') {
             None => EventKind::FutexReturn { tid },
-            // FUTEX_WAKE, private.
-            Some((thread, of)) if of.starts_with('w') => {
-                let wait = self.futex_wait(&format!("{thread}=m{}", &of[1..]));
-                EventKind::FutexCall(FutexWait { operation: 129, expected: 1, read: false, words: [0; 3], ..wait })
-            }
             Some((thread, of)) => {
-                let wait = self.futex_wait(&format!("{thread}={of}"));
-                // As glibc waits for a mutex.
-                let operation = if of.starts_with('m') { 128 } else { wait.operation };
-                EventKind::FutexCall(FutexWait { operation, read: false, words: [0; 3], ..wait })
+                let wake = of.strip_prefix('w').map(|word| format!("{thread}=m{word}"));
+                let wait = self.futex_wait(wake.as_deref().unwrap_or(word));
+                // FUTEX_WAKE of one thread, and as glibc waits for a mutex; both private.
+                let (operation, value) = match wake {
+                    Some(_) => (129, 1),
+                    None if of.starts_with('m') => (128, wait.expected),
+                    None => (wait.operation, wait.expected),
+                };
+                EventKind::FutexCall { tid, address: wait.address, operation, value }
             }
         };
         self.push(Phase::Before, ms(column as i64), cpu(0), what);

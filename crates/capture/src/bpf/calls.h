@@ -53,7 +53,7 @@ INLINE int call_of(struct task_struct *p, struct pt_regs *registers)
 	return in_call ? number : -1;
 }
 
-/* The first three arguments of the call. */
+/* The arguments of the call. On arm64 the first register will have the result, so the kernel keeps a copy. */
 INLINE u64 first_argument(struct pt_regs *registers)
 {
 	return ON_ARM64(registers) ? ((struct pt_regs___arm64 *)registers)->orig_x0 : registers->di;

@@ -26,7 +26,7 @@ const volatile u32 records_objects SEC(".rodata.objects") = 0;
 /* Only P_PID says that the second argument of waitid is a PID (UAPI, linux/wait.h). */
 #define P_PID 1
 
-/* How many objects are known at a time; the one that was not waited for longest is forgotten, and gets another number if it is waited for
+/* How many objects are known at a time. Beyond that, the least recently used is forgotten: it gets another number if a thread waits for it
  * again. */
 #define OBJECTS 16384
 

@@ -117,7 +117,8 @@ fn a_wait_names_the_pipe_the_socket_or_the_file() {
     let [one, other] = of_event.map(|tid| of_kind(&trace, tid, WaitKind::EventFd).0);
     assert_ne!(one, other, "they share an inode");
     let path = of_kind(&trace, of_lock, WaitKind::File).1;
-    assert!(path.ends_with("/lock") && locked.ends_with("lock"), "{path}");
+    // The path within the file system, if the descriptor was closed before it was looked up.
+    assert!(!path.is_empty() && locked.ends_with(path.trim_start_matches('/')), "{path}");
 }
 
 /// A thread that has waited since before the recording: its switch is not in it.

@@ -41,8 +41,8 @@ function as a mark, in every process that runs FILE, and each hit of a USDT prob
 a few thousand times a second. `corewise table DIR marks` lists the marks.
 
 Waits: every recording has the system call or page fault in which a thread waits (x86-64 and arm64; `corewise table DIR switch_causes`), and \
-what it is for: of a futex call the address and the words of memory there that name the holder of a lock (`corewise table DIR lock_waits`), of other calls the \
-pipe, connection, file or child, and the locks of the kernel with their holders (`corewise table DIR wait_objects`); --no-wait-objects leaves this out. --stacks records the callchain of each switch-out that blocks, in the kernel and in the program, which also shows what kernel threads \
+what the wait is for. Of a futex call it has the address, and the words of memory there that name the holder of a lock (`corewise table DIR lock_waits`). Of other \
+calls it has the pipe, connection, file or child, and of the kernel's own locks the holders (`corewise table DIR wait_objects`). --no-wait-objects leaves all objects out. --stacks records the callchain of each switch-out that blocks, in the kernel and in the program, which also shows what kernel threads \
 wait for (the first function outside the scheduler); `corewise export --to firefox` shows the callchains. Functions are named from the kernel's symbol list \
 and from the symbols of the files that exist when the recording ends; files are identified by build id. User callchains need frame \
 pointers: in code without them, the innermost function is right and its callers are missing or wrong. A process that ends within \
@@ -112,7 +112,7 @@ pub struct Args {
     /// Record the callchain of each switch-out that blocks, in the kernel and in programs with frame pointers
     #[arg(long)]
     stacks: bool,
-    /// Leave out what threads wait for: locks and their holders, which are read from programs' memory, files, connections, children
+    /// Leave out what threads wait for: files, connections, children, and locks with their holders, which are read from programs' memory
     #[arg(long)]
     no_wait_objects: bool,
     /// Sample what each CPU runs, with callchains, HZ times a second [default: 99; 997 if no number is given]

@@ -581,16 +581,11 @@ event_kinds! {
         holder: Thread = int("holder_tid", "", "TID of the thread that holds the lock of the kernel; −1 if unknown.").or_null(),
     ];
     FutexCall FUTEX_CALL "futex_call" "A thread called futex."
-        { EventKind::FutexCall(FutexWait { tid, address, operation, expected, read, own, words: [word, at_8, writer] }) } [
+        { EventKind::FutexCall { tid, address, operation, value } } [
         tid: Thread = TID,
         address: Id = int("address", "", "The address of the word in its process, with unchanged bits."),
         operation: Short = int("operation", "", "The operation, with its flags."),
-        expected: SmallKey = int("value", "", "The value that the word has to have, or how many threads to wake."),
-        read: Read = word_column("read", "Whether the memory was read: no."),
-        own: Own = word_column("own", "Whether the word is known to be the thread's own: no."),
-        word: SmallKey = int("word", "", "0."),
-        at_8: SmallKey = int("word_at_8", "", "0."),
-        writer: SmallKey = int("word_of_writer", "", "0."),
+        value: SmallKey = int("value", "", "The value that the word has to have, or how many threads to wake."),
     ];
     FutexReturn FUTEX_RETURN "futex_return" "A thread returned from futex."
         { EventKind::FutexReturn { tid } } [

@@ -82,9 +82,18 @@ pub enum EventKind {
     Wake(Wake),
     /// A thread leaves its CPU to wait in a futex call: follows its [`EventKind::Switch`], at the same time.
     FutexWait(FutexWait),
-    /// A thread calls `futex()` with these arguments; the memory is not read. What it waits for until [`EventKind::FutexReturn`] is the futex,
+    /// A thread calls `futex()` with these arguments. What it waits for until [`EventKind::FutexReturn`] is the futex,
     /// and a thread that wakes another one meanwhile wakes this futex.
-    FutexCall(FutexWait),
+    FutexCall {
+        /// The thread.
+        tid: Tid,
+        /// The address of the word, in its process.
+        address: u64,
+        /// The operation, with its flags.
+        operation: u16,
+        /// The value that the word has to have, or how many threads to wake.
+        value: u32,
+    },
     /// A thread returns from `futex()`.
     FutexReturn {
         /// The thread.

@@ -56,7 +56,7 @@ pub struct ObjectWait {
     /// files that are on a device its number, 32 bits each; the PID of a child, −1 if any; the System V number; how many descriptors; for other
     /// kinds the source's own number, from 1.
     pub id: u64,
-    /// The path of a file in its file system or of a Unix socket; the addresses of a connection, the thread's own end first.
+    /// The path of a file or of a Unix socket, or the addresses of the two ends of a connection.
     pub name: NameId,
     /// The thread that holds a lock of the kernel, if that is known.
     pub holder: Tid,
@@ -185,6 +185,12 @@ fn thread(number: u32) -> Option<Tid> {
 }
 
 impl FutexWait {
+    /// Returns the wait of a call whose memory was not read.
+    #[must_use]
+    pub fn of_call(tid: Tid, address: u64, operation: u16, expected: u32) -> Self {
+        Self { tid, address, operation, expected, read: false, own: false, words: [0; 3] }
+    }
+
     /// The operation without its flags.
     fn command(&self) -> u16 {
         self.operation & !(PRIVATE | CLOCK_REALTIME)
@@ -196,7 +202,7 @@ impl FutexWait {
         matches!(self.command(), WAIT | LOCK_PI | WAIT_BITSET | LOCK_PI2 | WAIT_REQUEUE_PI)
     }
 
-    /// Whether the operation wakes threads that wait for the word, and has a lock given back.
+    /// Whether the operation wakes threads that wait for the word, as when a lock is released.
     #[must_use]
     pub fn wakes(&self) -> bool {
         matches!(self.command(), WAKE | UNLOCK_PI | WAKE_BITSET)

@@ -184,17 +184,17 @@ table! {
             OBJECT: Option<Address> =
                 "Address of the futex word, in the thread's process; the inode of a pipe or a socket (of connected sockets that of one end, for \
                  both); device and inode of a file or a named pipe; PID of the child, −1 for any; how many descriptors, 0 for select; for other kinds, a number \
-                 within the recording, which may be used again for another one when it is closed. Null if `kind` is unknown or other.",
+                 within the recording; after a close, the next object may get the same number. Null if `kind` is unknown or other.",
             NAME: Option<FilePath> =
-                "Path of the file in its file system, or of the Unix socket; addresses of the connection, those of the end that was seen first \
-                 at the begin.",
+                "Path of the file or of the Unix socket, or the addresses of the connection's two ends. If a descriptor was closed before it was \
+                 looked up, the path is that within its file system.",
             WAITS: Count = "Number of waits, with those that the begin or the end of the range cuts.",
             BLOCKED_NS: Ns = "Their time, as far as it lies in the requested range.",
             MAX_BLOCKED_NS: Ns = "The longest of them.",
             CUT_NS: Ns = "The part of `blocked_ns` in waits that the begin or the end of the range cuts.",
             RELEASED_BY: Option<Thread> =
-                "Key of the thread that ended these waits, of several that which ended most of their time; 0: only interrupts did, as at timeouts; \
-                 null if unknown.",
+                "Key of the thread that ended these waits; of several threads, the one that ended most of the time. 0: only interrupts, as at timeouts. \
+                 Null if unknown.",
             INTERRUPT_NS: Ns = "The part of `blocked_ns` in waits that interrupts ended.",
         }
     }

@@ -78,8 +78,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let of = if focus.is_some() { "the recorded process and new threads" } else { "threads" };
     page.heading(&format!("What {of} waited for: {}", count_of(rows.len(), all, "row")));
     page.paragraph(
-        "Blocked time of the threads of one name by system call and object (a lock, a pipe, a connection, a file, a child, time), as far as it was \
-         recorded, and which thread ended most of the waits. A sleep is no problem by itself.",
+        "Blocked time by thread name, system call and object: a lock, a pipe, a connection, a file, a child, or only time. Waits of which neither \
+         the call nor the object was recorded are left out. Ended by: the thread that ended most of the time. A sleep is no problem by itself.",
     );
     let mut columns = vec![
         Column::text("thread", 0),
@@ -212,7 +212,7 @@ pub(crate) fn write_within(
         }
     }
     if shown > 0 {
-        page.paragraph("What these threads waited for within them, which threads held it, and which ended the waits:");
+        page.paragraph("Waits of these threads within them: for what, which thread held it, and which ended the wait:");
         page.grid(columns, 0);
     }
     Ok(())

@@ -279,7 +279,7 @@ impl<'a> Pen<'a> {
             }
             // Addresses, and memory of the program.
             EventKind::FutexWait(_)
-            | EventKind::FutexCall(_)
+            | EventKind::FutexCall { .. }
             | EventKind::FutexReturn { .. }
             | EventKind::WokenByCall { .. }
                 if options.redact => {}

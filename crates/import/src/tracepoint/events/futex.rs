@@ -2,7 +2,7 @@
 //! call, too. Only binary formats: the others print the arguments in several forms.
 
 use crate::tracepoint::table::{Meaning, Reader, Tracepoint, field};
-use model::{EventKind, FutexWait};
+use model::EventKind;
 
 const CALL: Tracepoint = Tracepoint {
     not_read_from: &[Reader::FtraceText, Reader::PerfScript, Reader::SchedViz, Reader::Perfetto],
@@ -15,16 +15,12 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         lttng: "syscall_entry_futex",
         numbers: &[field("uaddr"), field("op"), field("val")],
         meaning: Meaning::Of(|v, out| {
-            let call = FutexWait {
+            out.add(EventKind::FutexCall {
                 tid: v.current,
                 address: v.number(0).cast_unsigned(),
                 operation: v.number(1) as u16,
-                expected: v.number(2) as u32,
-                read: false,
-                own: false,
-                words: [0; 3],
-            };
-            out.add(EventKind::FutexCall(call))
+                value: v.number(2) as u32,
+            })
         }),
         ..CALL
     },
