@@ -49,6 +49,8 @@ impl Object {
                 // The kernel's own encoding (MAJOR, MINOR).
                 format!("{}:{}/{inode}", device >> 20, device & 0xf_ffff)
             }
+            // Above it, a number distinguishes sets of as many.
+            Self::Other(WaitKind::Several, id) => (id & u64::from(u32::MAX)).to_string(),
             Self::Other(_, id) => id.cast_signed().to_string(),
         }
     }
@@ -70,6 +72,8 @@ pub(crate) struct Wait {
     pub(crate) object: Option<(Object, WaitKind)>,
     /// Its name, if it has one.
     pub(crate) name: NameId,
+    /// What became ready and ended the wait, of an epoll set.
+    pub(crate) ready: Option<Ready>,
     /// The thread that held the lock when the wait began: it was the first to wake the word.
     pub(crate) holder: Option<ThreadKey>,
     /// How the holder is known.
@@ -88,6 +92,21 @@ pub(crate) struct Wait {
     pub(crate) holders: i64,
     /// The thread that ended the wait by waking the word; [`ThreadKey::IDLE`]: an interrupt, as at a timeout.
     pub(crate) released_by: Option<ThreadKey>,
+}
+
+/// What became ready in an epoll set.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Ready {
+    pub(crate) kind: WaitKind,
+    id: u64,
+    pub(crate) name: NameId,
+}
+
+impl Ready {
+    /// Returns what distinguishes it from others of its kind.
+    pub(crate) fn text(self) -> String {
+        Object::Other(self.kind, self.id).text()
+    }
 }
 
 /// How the holder of a lock is known, besides that it was the first to wake the word.
@@ -160,6 +179,7 @@ struct Open {
     first: Option<(ThreadKey, Ns)>,
     last: ThreadKey,
     holders: i64,
+    ready: Option<Ready>,
 }
 
 #[derive(Clone, Copy)]
@@ -268,6 +288,7 @@ impl WaitedFor {
                 first: None,
                 last: ThreadKey::UNKNOWN,
                 holders: 0,
+                ready: None,
             });
             if let Some(target) = target {
                 self.waits(stretch.thread, target, stretch.span.start);
@@ -328,6 +349,7 @@ impl WaitedFor {
                 let target = Target { object: Object::Other(kind, id), kind, name, futex: None, named };
                 self.waits(thread, target, world.now);
             }
+            Change::ObjectReady(kind, id, name) => self.ready(thread, Ready { kind, id, name }, world.now),
             Change::WokenByCall(call, argument) => self.woken_by_call(thread, call, argument, world),
             _ => {}
         }
@@ -392,6 +414,17 @@ impl WaitedFor {
             open.target = Some(target);
             of.last = Some(target);
             self.waiters.entry(target.object).or_default().push(thread);
+        }
+    }
+
+    /// Takes what became ready in the epoll set for which a thread waits, or waited until this instant.
+    fn ready(&mut self, thread: ThreadKey, ready: Ready, now: Ns) {
+        let of = self.threads.of(thread);
+        let ended = of.ended.as_mut().filter(|(_, ended)| ended.at == now).map(|(open, _)| open);
+        if let Some(open) = of.open.as_mut().or(ended)
+            && open.target.is_some_and(|target| target.kind == WaitKind::Epoll)
+        {
+            open.ready = Some(ready);
         }
     }
 
@@ -502,6 +535,7 @@ impl WaitedFor {
             stack: open.stack,
             object: open.target.map(|target| (target.object, target.kind)),
             name: open.target.map_or(NameId::NONE, |target| target.name),
+            ready: open.ready,
             holder: held.map(|(by, _)| by),
             basis,
             named,

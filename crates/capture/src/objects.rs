@@ -2,7 +2,7 @@
 
 use crate::spool::Names;
 use crate::wire::{Bytes, RARE_HEAD};
-use model::{NameId, ObjectWait, Tid, WaitKind};
+use model::{Coded, EventKind, NameId, ObjectWait, Tid, WaitKind};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
@@ -11,16 +11,13 @@ use std::str::FromStr;
 use syscalls::x86_64::Sysno;
 
 /// Which argument of a system call is what it waits for; as `enum waits_for` of bpf/objects.h, from 1.
-const CALLS: [(u8, &[&str]); 7] = [
+const CALLS: [(u8, &[&str]); 11] = [
     (
         FILE,
         &[
             "accept",
             "accept4",
             "connect",
-            "epoll_pwait",
-            "epoll_pwait2",
-            "epoll_wait",
             "fallocate",
             "fcntl",
             "fdatasync",
@@ -49,6 +46,7 @@ const CALLS: [(u8, &[&str]); 7] = [
             "sendto",
             "sync_file_range",
             "syncfs",
+            "vmsplice",
             "write",
             "writev",
         ],
@@ -59,6 +57,10 @@ const CALLS: [(u8, &[&str]); 7] = [
     (CHILD_OF_KIND, &["waitid"]),
     (SEMAPHORES, &["semop", "semtimedop"]),
     (MESSAGES, &["msgrcv", "msgsnd"]),
+    (READY, &["epoll_pwait", "epoll_pwait2", "epoll_wait"]),
+    (FIRST_AND_SECOND, &["sendfile", "tee"]),
+    (FIRST_AND_THIRD, &["copy_file_range", "splice"]),
+    (WORDS, &["futex_waitv"]),
 ];
 const FILE: u8 = 1;
 const FILES: u8 = 2;
@@ -67,6 +69,10 @@ const CHILD: u8 = 4;
 const CHILD_OF_KIND: u8 = 5;
 const SEMAPHORES: u8 = 6;
 const MESSAGES: u8 = 7;
+const READY: u8 = 8;
+const FIRST_AND_SECOND: u8 = 9;
+const FIRST_AND_THIRD: u8 = 10;
+const WORDS: u8 = 11;
 
 /// Sets which calls the kernel side reads: a byte for each of this machine's calls, by its number.
 pub fn set_calls(table: &mut [u8]) {
@@ -96,6 +102,7 @@ pub fn set_numbers(table: &mut [u8]) {
 // As in bpf/wire.h and the UAPI.
 const PATH_PARTS: usize = 8;
 const PART_MAX: usize = 32;
+const SET_MAX: usize = 8;
 const FAMILY_UNIX: u16 = 1;
 const FAMILY_INET: u16 = 2;
 const FAMILY_INET6: u16 = 10;
@@ -139,12 +146,17 @@ pub fn with_path(record: &[u8], path: &Path) -> Vec<u8> {
     record
 }
 
+/// What an object is, which one of its kind, and its name.
+type Known = (WaitKind, u64, NameId);
+
 /// What numbers of objects mean.
 #[derive(Default)]
 pub struct Objects {
-    known: HashMap<u32, (WaitKind, u64, NameId)>,
+    known: HashMap<u32, Known>,
+    /// The words for each, of which those for a set consist.
+    words: HashMap<u32, String>,
     /// The ends of connections, each with the first of the two sockets that was seen.
-    connections: HashMap<[SocketAddr; 2], (u64, NameId)>,
+    connections: HashMap<[SocketAddr; 2], (u64, String)>,
     /// Addresses in the kernel, which are not shown, by the number that stands for each.
     addresses: HashMap<u64, u64>,
 }
@@ -166,53 +178,64 @@ impl Objects {
         let on_device = u64::from(device) << 32 | id & u64::from(u32::MAX);
         let whole = String::from_utf8_lossy(rest.get(OBJECT - RARE_HEAD..).unwrap_or_default()).into_owned();
         let parts: Vec<String> = path.chunks(PART_MAX).map(|part| Bytes::new(part).text(PART_MAX)).collect();
-        let known = match (u8::try_from(what).unwrap_or_default(), mode & 0o170_000) {
+        let named = |kind, id: u64| (kind, id, path_of(&parts, &whole));
+        let unnamed = |kind, id: u64| (kind, id, String::new());
+        let is_set = peer > 0 && what != u16::from(FILE);
+        let (kind, id, name) = match (u8::try_from(what).unwrap_or_default(), mode & 0o170_000) {
             (FILE, 0o140_000) => match family {
                 FAMILY_INET | FAMILY_INET6 => {
                     let ends = [0, 1].map(|at| end(family, addresses[at], ports[at]));
-                    let (id, name) = self.connection(id, ends, protocol, names);
+                    let (id, name) = self.connection(id, ends, protocol);
                     (WaitKind::Socket, id, name)
                 }
                 FAMILY_UNIX => {
                     let joined = if peer == 0 { id } else { id.min(peer) };
-                    (WaitKind::Socket, joined, names.id(&unix_path(path)))
+                    (WaitKind::Socket, joined, unix_path(path))
                 }
-                _ => (WaitKind::Socket, id, NameId::NONE),
+                _ => unnamed(WaitKind::Socket, id),
             },
-            (FILE, 0o010_000) if parts[0].is_empty() => (WaitKind::Pipe, id, NameId::NONE),
-            (FILE, 0o010_000) => (WaitKind::Pipe, on_device, names.id(&path_of(&parts, &whole))),
-            (FILE, 0o020_000 | 0o060_000) => (WaitKind::Device, on_device, names.id(&path_of(&parts, &whole))),
-            (FILE, 0o040_000) => (WaitKind::File, on_device, names.id(&path_of(&parts, &whole))),
+            (FILE, 0o010_000) if parts[0].is_empty() => unnamed(WaitKind::Pipe, id),
+            (FILE, 0o010_000) => named(WaitKind::Pipe, on_device),
+            (FILE, 0o020_000 | 0o060_000) => named(WaitKind::Device, on_device),
+            (FILE, 0o040_000) => named(WaitKind::File, on_device),
             (FILE, _) => match anonymous(&parts) {
-                Some(kind) => (kind, self.number_of(data), NameId::NONE),
-                None => (WaitKind::File, on_device, names.id(&path_of(&parts, &whole))),
+                Some(kind) => unnamed(kind, self.number_of(data)),
+                None => named(WaitKind::File, on_device),
             },
-            (FILES, _) if id == 0 => (WaitKind::Sleep, 0, NameId::NONE),
-            (FILES | SOME, _) => (WaitKind::Several, id, NameId::NONE),
-            (CHILD | CHILD_OF_KIND, _) => (WaitKind::Child, id, NameId::NONE),
-            (SEMAPHORES, _) => (WaitKind::Semaphores, id, NameId::NONE),
-            (MESSAGES, _) => (WaitKind::Messages, id, NameId::NONE),
+            (FILES, _) if id == 0 => unnamed(WaitKind::Sleep, 0),
+            (FILES | SOME | FIRST_AND_SECOND | FIRST_AND_THIRD, _) if is_set => {
+                let members = path.chunks(4).take(SET_MAX).map(|member| Bytes::new(member).u32());
+                let words = |member| self.words.get(&member).cloned().unwrap_or_else(|| "unknown".to_owned());
+                (WaitKind::Several, set(number, id), listed(members.map(words), peer, id))
+            }
+            (WORDS, _) if is_set => {
+                let members = path.chunks(8).take(SET_MAX).map(|member| Bytes::new(member).u64());
+                let words = members.map(|address| format!("futex {address:#x}"));
+                (WaitKind::Several, set(number, id), listed(words, peer, id))
+            }
+            (FILES | SOME | WORDS, _) => unnamed(WaitKind::Several, id),
+            (CHILD | CHILD_OF_KIND, _) => unnamed(WaitKind::Child, id),
+            (SEMAPHORES, _) => unnamed(WaitKind::Semaphores, id),
+            (MESSAGES, _) => unnamed(WaitKind::Messages, id),
             _ => return,
         };
-        self.known.insert(number, known);
+        if !is_set {
+            let which = if name.is_empty() { id.to_string() } else { name.clone() };
+            self.words.insert(number, format!("{} {which}", kind.word()));
+        }
+        self.known.insert(number, (kind, id, names.id(&name)));
     }
 
     /// Joins the sockets of a connection's two ends.
-    fn connection(
-        &mut self,
-        id: u64,
-        [own, other]: [SocketAddr; 2],
-        protocol: u16,
-        names: &mut Names,
-    ) -> (u64, NameId) {
+    fn connection(&mut self, id: u64, [own, other]: [SocketAddr; 2], protocol: u16) -> (u64, String) {
         if other.port() == 0 {
-            return (id, names.id(&own.to_string()));
+            return (id, own.to_string());
         }
-        let name = names.id(&format!("{own} {other}"));
+        let name = format!("{own} {other}");
         if protocol != PROTOCOL_TCP {
             return (id, name);
         }
-        *self.connections.entry([own.min(other), own.max(other)]).or_insert((id, name))
+        self.connections.entry([own.min(other), own.max(other)]).or_insert((id, name)).clone()
     }
 
     fn number_of(&mut self, address: u64) -> u64 {
@@ -226,16 +249,38 @@ impl Objects {
             wait.id = self.number_of(wait.id);
             return true;
         }
-        let known = u32::try_from(wait.id).ok().and_then(|number| self.known.get(&number));
-        let Some((kind, id, name)) = known else { return false };
-        (wait.kind, wait.id, wait.name) = (*kind, *id, *name);
+        let Some(known) = self.known(wait.id) else { return false };
+        (wait.kind, wait.id, wait.name) = known;
         true
     }
+
+    /// Returns what a number means; `None` if that was lost.
+    pub fn known(&self, number: u64) -> Option<Known> {
+        u32::try_from(number).ok().and_then(|number| self.known.get(&number)).copied()
+    }
+}
+
+/// Returns the number of a set: how many it has, and in the upper half its number as an object.
+fn set(number: u32, count: u64) -> u64 {
+    u64::from(number) << 32 | count & u64::from(u32::MAX)
+}
+
+/// Returns the name of a set: the first of its parts, of so many.
+fn listed(parts: impl Iterator<Item = String>, known: u64, count: u64) -> String {
+    let parts: Vec<String> = parts.take(usize::try_from(known).unwrap_or(SET_MAX)).collect();
+    let more = count.saturating_sub(parts.len() as u64);
+    let listed = parts.join(", ");
+    if more == 0 { listed } else { format!("{listed} and {more} more") }
 }
 
 /// Returns that a thread waits for the object of a number, to be completed.
 pub fn of_number(tid: Tid, number: u32) -> ObjectWait {
     ObjectWait { tid, kind: WaitKind::Several, id: number.into(), name: NameId::NONE, holder: Tid::UNKNOWN }
+}
+
+/// Returns that an object became ready, to be completed.
+pub fn ready(tid: Tid, number: u32) -> EventKind {
+    EventKind::ObjectReady { tid, kind: WaitKind::Descriptor, id: number.into(), name: NameId::NONE }
 }
 
 /// Returns that a thread waits for a lock of the kernel, to be completed. Kinds are numbered as by the kernel (linux/hung_task.h).

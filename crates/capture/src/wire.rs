@@ -199,6 +199,7 @@ const WOKEN_BY_CALL: u8 = 18;
 
 /// The type of a wait for a lock of the kernel, as in bpf/wire.h.
 const KERNEL_LOCK: u8 = 19;
+const READY: u8 = 20;
 
 /// The type of a sample, as in bpf/profile.h. In the spool, numbers of callchains replace the addresses.
 pub const CPU_SAMPLE: u8 = 28;
@@ -357,6 +358,7 @@ pub fn decode_block(
                 let (tid, holder) = (Tid(b.i32()), b.i32());
                 EventKind::ObjectWait(objects::of_lock(tid, a, holder, b.u64()))
             }
+            READY => objects::ready(Tid(b.i32()), b.u32()),
             _ => return false,
         };
         if !b.complete {

@@ -6,7 +6,7 @@
 use crate::{
     BlockRequest, CoreType, CpuId, CpuStretch, EnergyDomain, EnergyUse, Event, EventKind, FutexWait, InheritedPriority,
     IrqKind, Mark, MaybeNs, NameId, Ns, ObjectWait, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid,
-    WakeKind,
+    WaitKind, WakeKind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +95,8 @@ pub enum Change {
     FutexCall(Option<FutexWait>),
     /// The thread left its CPU to wait for this, in another call or for a lock of the kernel.
     ObjectWait(ObjectWait),
+    /// Of the epoll set for which the thread waits, the descriptor of this object became ready.
+    ObjectReady(WaitKind, u64, NameId),
     /// The thread, which waited in a futex call, is woken by a thread that does not wake the futex at that address, but is in this call
     /// ([`NameId::NONE`]: in none), whose first argument this is.
     WokenByCall(NameId, u64),
@@ -255,6 +257,9 @@ impl TimelineEvent {
             EventKind::FutexReturn { tid } if event.at >= Ns::ZERO => (thread(tid)?, Change::FutexCall(None)),
             EventKind::FutexWait(wait) if event.at >= Ns::ZERO => (thread(wait.tid)?, Change::FutexWait(wait)),
             EventKind::ObjectWait(wait) if event.at >= Ns::ZERO => (thread(wait.tid)?, Change::ObjectWait(wait)),
+            EventKind::ObjectReady { tid, kind, id, name } if event.at >= Ns::ZERO => {
+                (thread(tid)?, Change::ObjectReady(kind, id, name))
+            }
             EventKind::WokenByCall { tid, call, argument } if event.at >= Ns::ZERO => {
                 (thread(tid)?, Change::WokenByCall(call, argument))
             }

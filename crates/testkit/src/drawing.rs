@@ -434,12 +434,24 @@ impl Pen {
     fn object(&mut self, column: usize, word: &str) {
         let (thread, of) = word.split_once('=').unwrap_or_else(|| panic!("which object? {word}"));
         let (of, holder) = of.split_once('<').map_or((of, Tid::UNKNOWN), |(of, by)| (of, Cell::read(by).tid));
-        let (of, name) = of.split_once(':').map_or((of, NameId::NONE), |(of, name)| (of, self.same_text(name)));
+        let (kind, id, name) = self.which_object(of);
+        let what = ObjectWait { tid: Cell::read(thread).tid, kind, id, name, holder };
+        self.push(Phase::After, ms(column as i64), cpu(0), EventKind::ObjectWait(what));
+    }
+
+    fn readied(&mut self, column: usize, word: &str) {
+        let (thread, of) = word.split_once('=').unwrap_or_else(|| panic!("what is ready? {word}"));
+        let (kind, id, name) = self.which_object(of);
+        let what = EventKind::ObjectReady { tid: Cell::read(thread).tid, kind, id, name };
+        self.push(Phase::Before, ms(column as i64), cpu(0), what);
+    }
+
+    fn which_object(&mut self, word: &str) -> (WaitKind, u64, NameId) {
+        let (of, name) = word.split_once(':').map_or((word, NameId::NONE), |(of, name)| (of, self.same_text(name)));
         let (kind, id) = of.split_at(of.find(|c: char| c.is_ascii_digit()).unwrap_or(of.len()));
         let kind = WaitKind::of_word(kind.as_bytes()).unwrap_or_else(|| panic!("no kind of object: {word}"));
         let id = id.parse().unwrap_or_else(|_| panic!("which object? {word}"));
-        let what = ObjectWait { tid: Cell::read(thread).tid, kind, id, name, holder };
-        self.push(Phase::After, ms(column as i64), cpu(0), EventKind::ObjectWait(what));
+        (kind, id, name)
     }
 
     fn woken_by_call(&mut self, column: usize, word: &str) {
@@ -511,6 +523,7 @@ impl Pen {
             "temp" => return self.temperature(column, word),
             "futex" => return self.futex(column, word),
             "object" => return self.object(column, word),
+            "readied" => return self.readied(column, word),
             "futexes" => return self.futex_call(column, word),
             "called" => return self.woken_by_call(column, word),
             _ => {}

@@ -163,6 +163,12 @@ export interface ObjectWaits {
   readonly object: string | null;
   /** Its path, or its addresses, as in the table `wait_objects`. */
   readonly name: string | null;
+  /** Of an epoll set, what became ready in it and ended the wait, with words as in `kind`; null if unknown. */
+  readonly ready_kind: string | null;
+  /** Which one of its kind. */
+  readonly ready_object: string | null;
+  /** Its path, or its addresses. */
+  readonly ready_path: string | null;
   /** Of a lock, key of the thread that held it when the wait began; null if unknown. */
   readonly holder: number | null;
   /** Key of the thread that ended the wait; 0: an interrupt, as at a timeout; null if unknown. */

@@ -2,7 +2,7 @@
 
 use super::wait_objects::of_call;
 use crate::World;
-use crate::waited_for::{EachWait, OfWaits, Wait};
+use crate::waited_for::{EachWait, OfWaits, Ready, Wait};
 use model::{Coded, NameId, Rows, StackId, ThreadKey, Value, WaitKind};
 
 pub(crate) type ObjectWaits = EachWait<Table>;
@@ -30,6 +30,9 @@ impl OfWaits for Table {
                 kind.into(),
                 wait.object.map(|(object, _)| object.text()).into(),
                 Some(wait.name).filter(|name| *name != NameId::NONE).and_then(|name| world.name(name)).into(),
+                wait.ready.map(|ready| ready.kind.word()).into(),
+                wait.ready.map(Ready::text).into(),
+                wait.ready.and_then(|ready| world.name(ready.name)).into(),
                 wait.holder.into(),
                 wait.released_by.filter(|by| *by >= ThreadKey::IDLE).into(),
                 Some(i64::from(wait.stack.0)).filter(|_| wait.stack != StackId::NONE).into(),

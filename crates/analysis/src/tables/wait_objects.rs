@@ -1,6 +1,6 @@
 //! What each thread waited for: all its blocked time, by system call and object.
 
-use crate::waited_for::{EachWait, MAX_KEPT, MAX_OBJECTS, Object, OfWaits, Wait};
+use crate::waited_for::{EachWait, MAX_KEPT, MAX_OBJECTS, Object, OfWaits, Ready, Wait};
 use crate::{ReasonId, World};
 use model::{Coded, NameId, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
 use rustc_hash::FxHashMap;
@@ -31,8 +31,8 @@ pub(crate) fn of_call(call: Option<&str>) -> &'static str {
 /// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Of {
-    /// With its name: numbers of inodes are reused.
-    Object(WaitKind, Object, NameId),
+    /// With its name: numbers of inodes are reused. Of an epoll set, with what became ready.
+    Object(WaitKind, Object, NameId, Option<Ready>),
     Unknown,
     Other,
 }
@@ -82,7 +82,7 @@ impl Table {
 impl OfWaits for Table {
     fn wait(&mut self, wait: &Wait) {
         self.tids.insert(wait.thread, wait.tid);
-        let of = wait.object.map_or(Of::Unknown, |(object, kind)| Of::Object(kind, object, wait.name));
+        let of = wait.object.map_or(Of::Unknown, |(object, kind)| Of::Object(kind, object, wait.name, wait.ready));
         let blocked = wait.span.len();
         let cut = if wait.is_whole { Ns::ZERO } else { blocked };
         let released_by = wait.released_by.map(|by| (by, blocked)).into_iter().collect();
@@ -101,10 +101,12 @@ impl OfWaits for Table {
         rows.sort_by_key(|((thread, reason, of), sums)| (*thread, Reverse(sums.blocked), *reason, *of));
         for ((thread, reason, of), sums) in rows {
             let by = reason.and_then(|by| world.reason(by));
-            let (kind, object, name) = match of {
-                Of::Object(kind, object, name) => (WaitKind::word(kind), Some(object.text()), world.name(name)),
-                Of::Unknown => (of_call(by), None, None),
-                Of::Other => ("other", None, None),
+            let (kind, object, name, ready) = match of {
+                Of::Object(kind, object, name, ready) => {
+                    (WaitKind::word(kind), Some(object.text()), world.name(name), ready)
+                }
+                Of::Unknown => (of_call(by), None, None, None),
+                Of::Other => ("other", None, None, None),
             };
             let interrupted = sums.released_by.get(&ThreadKey::IDLE).copied();
             let threads = sums.released_by.iter().filter(|(by, _)| **by > ThreadKey::IDLE);
@@ -116,6 +118,9 @@ impl OfWaits for Table {
                 kind.into(),
                 object.into(),
                 name.into(),
+                ready.map(|ready| ready.kind.word()).into(),
+                ready.map(Ready::text).into(),
+                ready.and_then(|ready| world.name(ready.name)).into(),
                 sums.waits.into(),
                 sums.blocked.into(),
                 sums.longest.into(),

@@ -69,6 +69,11 @@ INLINE u64 third_argument(struct pt_regs *registers)
 	return ON_ARM64(registers) ? ((struct pt_regs___arm64 *)registers)->regs[2] : registers->dx;
 }
 
+INLINE u64 fourth_argument(struct pt_regs *registers)
+{
+	return ON_ARM64(registers) ? ((struct pt_regs___arm64 *)registers)->regs[3] : registers->r10;
+}
+
 INLINE u64 stack_of(struct pt_regs *registers)
 {
 	return ON_ARM64(registers) ? ((struct pt_regs___arm64 *)registers)->sp : registers->sp;

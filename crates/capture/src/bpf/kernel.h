@@ -16,6 +16,8 @@ typedef _Bool bool;
 #define RELOCATED __attribute__((preserve_access_index))
 /* Keeps the compiler from moving memory accesses across it. Only interrupts on the same CPU access the same memory. */
 #define BARRIER() __asm__ volatile("" ::: "memory")
+/* Before a bound is checked: the compiler would compare one variable and use another one, which the verifier does not follow. */
+#define OPAQUE(variable) __asm__ volatile("" : "+r"(variable))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -63,6 +65,7 @@ struct cfs_rq {
 
 struct list_head {
 	struct list_head *next;
+	struct list_head *prev;
 } RELOCATED;
 
 struct timespec64 {
@@ -142,6 +145,7 @@ struct pt_regs {
 	unsigned long di;
 	unsigned long si;
 	unsigned long dx;
+	unsigned long r10;
 	unsigned long sp;
 } RELOCATED;
 
@@ -196,6 +200,21 @@ struct file {
 	struct inode *f_inode;
 	void *private_data;
 	struct path f_path;
+} RELOCATED;
+
+/* A set of epoll, and a descriptor in it. */
+struct eventpoll {
+	struct list_head rdllist;
+} RELOCATED;
+
+struct epoll_filefd {
+	struct file *file;
+	int fd;
+} RELOCATED;
+
+struct epitem {
+	struct list_head rdllink;
+	struct epoll_filefd ffd;
 } RELOCATED;
 
 struct fdtable {

@@ -15,6 +15,10 @@ enum waits_for {
 	FOR_CHILD_OF_KIND, /* waitid: the second is a PID, if the first says so */
 	FOR_SEMAPHORES, /* the first is the number of a System V set */
 	FOR_MESSAGES, /* the first is the number of a System V queue */
+	FOR_READY, /* the first is the descriptor of an epoll set */
+	FOR_FIRST_AND_SECOND, /* both are descriptors */
+	FOR_FIRST_AND_THIRD,
+	FOR_WORDS, /* futex_waitv: the first points to some, the second is their number */
 };
 
 /* By the call's number. Set before loading, in a separate section. */
@@ -50,6 +54,39 @@ struct {
 	TYPE(key, u32);
 	TYPE(value, struct rare_object);
 } object_record SEC(".maps");
+
+/* The parts of a set: its first SET_MAX descriptors as poll() has them, or futex words as futex_waitv() has them (UAPI). */
+struct polled {
+	s32 descriptor;
+	u32 events;
+};
+
+struct waited_word {
+	u64 value, address;
+	u32 flags, reserved;
+};
+
+#define SELECT_WORDS 16
+
+struct set {
+	struct polled polled[SET_MAX];
+	struct waited_word words[SET_MAX];
+	u32 numbers[SET_MAX];
+	u64 addresses[SET_MAX];
+	/* How many it has. This and the rest are here because the verifier follows each value of a variable. */
+	u32 count;
+	/* Of select(): its bits, those of one of its three sets, and which word of them and how many descriptors were taken. */
+	u32 at, found;
+	u64 bits[SELECT_WORDS], read[SELECT_WORDS];
+};
+
+/* One of each CPU: it is too large for the stack. */
+struct {
+	UINT(type, MAP_PERCPU_ARRAY);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct set);
+} set_record SEC(".maps");
 
 /* How many numbers were given. */
 u32 numbers_given;
@@ -127,10 +164,9 @@ NOINLINE int send_object(struct task_struct *task, struct object_key *key, u32 n
 	BEGIN((*r), OBJECT, task);
 	r->number = number;
 	r->id = key->number;
-	if (key->of < PAGE) {
-		r->what = key->of;
+	r->what = key->of;
+	if (key->of < PAGE)
 		return send(r, sizeof(*r));
-	}
 	struct file *file = (void *)key->of;
 	struct inode *inode = 0;
 	struct super_block *volume = 0;
@@ -150,6 +186,15 @@ NOINLINE int send_object(struct task_struct *task, struct object_key *key, u32 n
 	return send(r, sizeof(*r));
 }
 
+/* Gives an object a number; 0: there are too many. */
+INLINE u32 new_number(struct object_key *key)
+{
+	if (numbers_given >= OBJECT_MAX)
+		return 0;
+	u32 number = __sync_fetch_and_add(&numbers_given, 1) + 1;
+	return number > OBJECT_MAX || map_update(&objects, key, &number, 0) ? 0 : number;
+}
+
 /* The number of an object; 0: there are too many. */
 NOINLINE u32 number_of(struct task_struct *task, struct object_key *key, u32 descriptor)
 {
@@ -158,12 +203,9 @@ NOINLINE u32 number_of(struct task_struct *task, struct object_key *key, u32 des
 	u32 *known = map_lookup(&objects, key);
 	if (known)
 		return *known;
-	if (numbers_given >= OBJECT_MAX)
-		return 0;
-	u32 number = __sync_fetch_and_add(&numbers_given, 1) + 1;
-	if (number > OBJECT_MAX || map_update(&objects, key, &number, 0))
-		return 0;
-	send_object(task, key, number, descriptor);
+	u32 number = new_number(key);
+	if (number)
+		send_object(task, key, number, descriptor);
 	return number;
 }
 
@@ -211,6 +253,173 @@ INLINE bool file_of(struct task_struct *task, u32 descriptor, struct object_key 
 	return 1;
 }
 
+/* ---- sets ---- */
+
+/* How many bits are set. */
+INLINE u32 ones(u64 bits)
+{
+	bits -= bits >> 1 & 0x5555555555555555;
+	bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);
+	bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0f;
+	return bits * 0x0101010101010101 >> 56;
+}
+
+/* Reads which descriptors select() waits for, of those below 1024, which is the most that libraries have. */
+INLINE void read_select(struct pt_regs *registers, struct set *set)
+{
+	u32 count = first_argument(registers), bytes = (count + 63) / 64 * 8;
+	u64 from[3] = { second_argument(registers), third_argument(registers), fourth_argument(registers) };
+	OPAQUE(bytes);
+	if (bytes > sizeof(set->bits))
+		bytes = sizeof(set->bits);
+	for (int n = 0; n < 3; n++) {
+		if (!from[n] || probe_read_user(set->read, bytes, (void *)from[n]))
+			continue;
+		for (u32 at = 0; at < SELECT_WORDS; at++)
+			set->bits[at] |= set->read[at];
+	}
+	if (count % 64 && count / 64 < SELECT_WORDS)
+		set->bits[count / 64] &= (1ull << count % 64) - 1;
+	for (u32 at = 0; at < SELECT_WORDS; at++)
+		set->count += ones(set->bits[at]);
+	/* One step for each word, and for each descriptor that is kept. */
+	for (u32 step = 0; step < SELECT_WORDS + SET_MAX; step++) {
+		BARRIER();
+		u32 at = set->at, found = set->found;
+		if (at >= SELECT_WORDS || found >= SET_MAX)
+			return;
+		u64 bits = set->bits[at], lowest = bits & -bits;
+		if (!bits) {
+			set->at = at + 1;
+			continue;
+		}
+		set->polled[found].descriptor = at * 64 + ones(lowest - 1);
+		set->found = found + 1;
+		set->bits[at] = bits ^ lowest;
+	}
+}
+
+/* Reads the parts of the set for which the current task waits in this call. */
+INLINE void read_set(struct pt_regs *registers, u32 what, struct set *set)
+{
+	u64 first = first_argument(registers);
+	u32 count = second_argument(registers), parts = count < SET_MAX ? count : SET_MAX;
+	OPAQUE(parts);
+	if (parts > SET_MAX)
+		return;
+	set->count = count;
+	if (what == FOR_FILES) {
+		if (probe_read_user(set->polled, parts * sizeof(struct polled), (void *)first))
+			set->count = 0;
+	} else if (what == FOR_WORDS) {
+		if (probe_read_user(set->words, parts * sizeof(struct waited_word), (void *)first))
+			set->count = 0;
+	} else if (what == FOR_SOME) {
+		set->count = 0;
+		read_select(registers, set);
+	} else {
+		set->count = 2;
+		set->polled[0].descriptor = first;
+		set->polled[1].descriptor = what == FOR_FIRST_AND_SECOND ? count : third_argument(registers);
+	}
+}
+
+/* Sends what a set has. */
+NOINLINE int send_set(struct task_struct *task, struct set *set, u32 what, u32 count, u32 number)
+{
+	u32 zero = 0;
+	struct rare_object *r = map_lookup(&object_record, &zero);
+	if (!r || !task || !set)
+		return 0;
+	__builtin_memset(r, 0, sizeof(*r));
+	BEGIN((*r), OBJECT, task);
+	r->number = number;
+	r->what = what;
+	r->id = count;
+	r->peer = count < SET_MAX ? count : SET_MAX;
+	if (what == FOR_WORDS)
+		__builtin_memcpy(r->path, set->addresses, sizeof(set->addresses));
+	else
+		__builtin_memcpy(r->path, set->numbers, sizeof(set->numbers));
+	return send(r, sizeof(*r));
+}
+
+/* The number of the set for which the current task waits in a call with these arguments (enum waits_for); 0: unknown. Not static: the
+ * verifier verifies it once, not on each way to it. */
+__attribute__((noinline)) u32 number_of_set(u32 what)
+{
+	u32 zero = 0;
+	struct task_struct *task = current_task();
+	struct pt_regs *registers = registers_of(task);
+	struct set *set = map_lookup(&set_record, &zero);
+	if (!set || !registers)
+		return 0;
+	__builtin_memset(set, 0, sizeof(*set));
+	read_set(registers, what, set);
+	u32 count = set->count;
+	/* FNV-1a, of 32 bits at a time. */
+	u64 hash = 0xcbf29ce484222325 ^ count;
+	for (u32 n = 0; n < SET_MAX; n++) {
+		if (n >= count)
+			break;
+		if (what == FOR_WORDS) {
+			set->addresses[n] = set->words[n].address;
+			hash = (hash ^ set->addresses[n]) * 0x100000001b3;
+			continue;
+		}
+		struct object_key key = {};
+		s32 descriptor = set->polled[n].descriptor;
+		if (descriptor >= 0 && file_of(task, descriptor, &key))
+			set->numbers[n] = number_of(task, &key, descriptor);
+		hash = (hash ^ set->numbers[n]) * 0x100000001b3;
+	}
+	if (!count)
+		return 0;
+	/* Words of two processes may have the same addresses. */
+	struct object_key key = { what, what == FOR_WORDS ? hash ^ (u64)task->tgid << 32 : hash };
+	u32 *known = map_lookup(&objects, &key);
+	if (known)
+		return *known;
+	u32 number = new_number(&key);
+	if (number)
+		send_set(task, set, what, count, number);
+	return number;
+}
+
+/* Whether a thread waits for a set of epoll: the address of the set's file, which begins with ones in the kernel. Other marks of what a
+ * thread waits for do not begin so. */
+#define IS_EPOLL (3ull << 62)
+
+/* Not inline: it is rare, and the common path is shorter without it. `p`, which waits for a set of epoll, is about to be woken. Writes which
+ * descriptor became ready, the last one of the set's list. */
+NOINLINE int write_ready(struct block *b, u64 now, struct task_struct *p, u64 set)
+{
+	struct eventpoll *poll = 0;
+	struct list_head *last = 0;
+	struct inode *inode = 0;
+	struct object_key key = {};
+	int descriptor = 0;
+	if (!b || !p || !FIELD_EXISTS(((struct epitem *)0)->ffd) || READ(poll, ((struct file *)set)->private_data) || !poll)
+		return 0;
+	if (READ(last, poll->rdllist.prev) || !last || last == (void *)poll + FIELD_OFFSET(((struct eventpoll *)0)->rdllist))
+		return 0;
+	struct epitem *item = (void *)last - FIELD_OFFSET(((struct epitem *)0)->rdllink);
+	if (READ(key.of, item->ffd.file) || READ(descriptor, item->ffd.fd) || READ(inode, ((struct file *)key.of)->f_inode) || !inode)
+		return 0;
+	unsigned long inode_number = 0;
+	READ(inode_number, inode->i_ino);
+	key.number = inode_number;
+	u32 number = number_of(p, &key, descriptor);
+	if (!number)
+		return 0;
+	u32 *at = room(b, now, word(READY, 0, 0));
+	at[2] = p->pid;
+	at[3] = number;
+	BARRIER();
+	b->used += 16;
+	return 0;
+}
+
 /* The number of what `task` waits for in this call; 0: unknown. Only the memory of the current task can be read. */
 INLINE u32 object_of(struct task_struct *task, struct pt_regs *registers, int number, struct seen *s, u64 now, bool is_current)
 {
@@ -221,19 +430,29 @@ INLINE u32 object_of(struct task_struct *task, struct pt_regs *registers, int nu
 		return 0;
 	u64 first = first_argument(registers);
 	struct object_key key = { what, (s32)first };
-	if (what == FOR_FILES) {
+	bool is_set = what >= FOR_FIRST_AND_SECOND || (what == FOR_SOME && first);
+	if (what == FOR_FILES || what == FOR_WORDS) {
 		key.number = (u32)second_argument(registers);
+		is_set = key.number > 1;
+	}
+	if (is_set && is_current && may_read(s, now)) {
+		u32 of_set = number_of_set(what);
+		if (of_set) {
+			s->waits_for = IS_OBJECT | of_set;
+			s->object = of_set;
+			return of_set;
+		}
+	}
+	if (what == FOR_FILES && key.number == 1) {
 		s32 descriptor = -1;
-		if (key.number == 1) {
-			if (!is_current || !may_read(s, now))
-				return 0;
-			bool read = !probe_read_user(&descriptor, sizeof(descriptor), (void *)first);
-			if (read && descriptor >= 0) {
-				what = FOR_FILE;
-				first = descriptor;
-			} else if (read) {
-				key.number = 0;
-			}
+		if (!is_current || !may_read(s, now))
+			return 0;
+		bool read = !probe_read_user(&descriptor, sizeof(descriptor), (void *)first);
+		if (read && descriptor >= 0) {
+			what = FOR_FILE;
+			first = descriptor;
+		} else if (read) {
+			key.number = 0;
 		}
 	}
 	if (what == FOR_SOME) {
@@ -245,9 +464,13 @@ INLINE u32 object_of(struct task_struct *task, struct pt_regs *registers, int nu
 		key.of = FOR_CHILD;
 		key.number = first == P_PID ? (s32)second_argument(registers) : -1;
 	}
-	if (what == FOR_FILE && !file_of(task, first, &key))
+	if (what == FOR_FIRST_AND_SECOND || what == FOR_FIRST_AND_THIRD)
 		return 0;
-	u64 mixed = IS_OBJECT | (key.of ^ key.number << 16 ^ key.number << 40);
+	if ((what == FOR_FILE || what == FOR_READY) && !file_of(task, first, &key))
+		return 0;
+	u64 mixed = key.of | IS_EPOLL;
+	if (what != FOR_READY)
+		mixed = ((key.of ^ key.number << 16 ^ key.number << 40) & ~IS_EPOLL) | IS_OBJECT;
 	if (likely(s->waits_for == mixed))
 		return s->object;
 	s->waits_for = mixed;

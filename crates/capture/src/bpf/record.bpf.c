@@ -551,8 +551,8 @@ int sched_switch_old(u64 *ctx)
 	return on_switch(ctx, ctx[0], prev, next, state);
 }
 
-/* `futex`: the address for which `p` waits, if it may be a lock; else 0. */
-INLINE int on_wake(struct task_struct *p, u32 type, u64 futex)
+/* `waits_for`: the address of the futex for which `p` waits, if it may be a lock, or that of a set of epoll; else 0. */
+INLINE int on_wake(struct task_struct *p, u32 type, u64 waits_for)
 {
 	u32 cpu = this_cpu();
 	struct block *own = base_block(cpu);
@@ -563,8 +563,12 @@ INLINE int on_wake(struct task_struct *p, u32 type, u64 futex)
 	compare_mask(p, now, SLEPT);
 	/* A thread that was interrupted is not the waker. */
 	struct task_struct *waker = own->interrupts ? 0 : current_task();
-	if (futex_call && futex && waker)
-		woken_by_call(b, now, p, waker, futex);
+	if (records_objects && waits_for) {
+		if (unlikely(waits_for & IS_OBJECT))
+			write_ready(b, now, p, waits_for);
+		else if (waker)
+			woken_by_call(b, now, p, waker, waits_for);
+	}
 	u32 *at = room(b, now, word(type, p->prio, cpu_of(p)));
 	at[2] = p->pid;
 	at[3] = waker ? waker->pid : 0;
@@ -576,11 +580,14 @@ SEC("tp_btf/sched_waking")
 int sched_waking(u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
-	u64 futex = 0;
+	u64 waits_for = 0;
 	if (QUEUE_TIME(p)) {
 		struct seen *s = seen_of(p->pid);
-		if (futex_call && s && s->wait == (p->pid | BLOCKED) && !(s->waits_for & IS_OBJECT))
-			futex = s->waits_for;
+		if (records_objects && s && s->wait == (p->pid | BLOCKED)) {
+			waits_for = s->waits_for;
+			if ((waits_for & IS_EPOLL) == IS_OBJECT)
+				waits_for = 0;
+		}
 		/* If it is still on its CPU, the wakeup is early only if its switch-out has not been seen. */
 		if (s && p->on_cpu && s->wait != (p->pid | BLOCKED)) {
 			s->wait = p->pid | WOKEN_EARLY;
@@ -589,7 +596,7 @@ int sched_waking(u64 *ctx)
 			s->wait = p->pid | WOKEN;
 		}
 	}
-	return on_wake(p, WAKING, futex);
+	return on_wake(p, WAKING, waits_for);
 }
 
 SEC("tp_btf/sched_wakeup_new")

@@ -24,6 +24,8 @@
  *                futex that may be a lock, if the waker does not wake that futex. Comes before the WAKING.
  *   KERNEL_LOCK  a kind: 0 mutex, 1 semaphore, 2 and 3 rwsem   u32 tid   u32 TID of the holder, 0 if unknown   u64 address; follows the
  *                SWITCH of a thread that waits for a lock of the kernel
+ *   READY        u32 tid   u32 number of the object that became ready, of those in the epoll set for which the thread waits. Comes before the
+ *                WAKING.
  *   LATE_WAKEUP         u32 tid   u32 0   u64 (ns since the wakeup << 16 | its target), of a wakeup recorded before its switch-in
  *
  * Rare events are sent one by one, after a `struct rare`. A priority byte of 255 is -1 (deadline). */
@@ -110,6 +112,7 @@ enum frequent {
 	TIMER_OUT,
 	WOKEN_BY_CALL,
 	KERNEL_LOCK,
+	READY,
 };
 
 /* Interrupts that one CPU sends another. */
@@ -277,7 +280,11 @@ struct rare_function {
 /* Addresses of the kernel are larger. */
 #define PAGE 4096
 
-/* What a number of an object means. `what` is an `enum waits_for` (objects.h); of a file the rest says more: its inode's number (`id`), mode
+/* How many of the descriptors, or of the futex words, of a set are read. */
+#define SET_MAX 8
+
+/* What a number of an object means. `what` is an `enum waits_for` (objects.h). Of a set, `id` is how many it has, `peer` how many of these were
+ * read, and `path` has their numbers, 0 if unknown, or the addresses of the words. Of a file the rest says more: its inode's number (`id`), mode
  * and device; the address of its private data; `path`: its name and those of the folders above it, each cut at PART_MAX. Of a socket:
  * family, protocol, own port and that of the other end (in network order), the addresses, of a Unix socket the inode's number of the other
  * end, and as `path` its struct sockaddr_un. The recorder adds the whole path after it, if the descriptor still leads there. */

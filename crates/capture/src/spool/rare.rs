@@ -134,6 +134,9 @@ impl Decoder {
             };
         } else if let EventKind::ObjectWait(wait) = &mut event.what {
             return self.objects.complete(wait);
+        } else if let EventKind::ObjectReady { kind, id, name, .. } = &mut event.what {
+            let Some(known) = self.objects.known(*id) else { return false };
+            (*kind, *id, *name) = known;
         }
         true
     }

@@ -10,5 +10,6 @@ mod live;
 mod names;
 mod objects;
 mod sample;
+mod sets;
 mod settings;
 mod support;

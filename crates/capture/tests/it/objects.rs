@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-fn recorded(happens: &mut (dyn FnMut() + Send)) -> Trace {
+pub fn recorded(happens: &mut (dyn FnMut() + Send)) -> Trace {
     let _one = alone();
     let dir = tempfile::tempdir().unwrap();
     let over = dir.path().join("over");
@@ -44,7 +44,7 @@ fn waits(trace: &Trace, of: i32) -> Vec<ObjectWait> {
 }
 
 /// The only kind for which a thread waited, with its numbers and names.
-fn of_kind(trace: &Trace, tid: i32, kind: WaitKind) -> (u64, String) {
+pub fn of_kind(trace: &Trace, tid: i32, kind: WaitKind) -> (u64, String) {
     let all = waits(trace, tid);
     let wait = all.iter().find(|wait| wait.kind == kind).unwrap_or_else(|| panic!("{tid} waits for {kind:?}: {all:?}"));
     let name = (wait.name.0 as usize).checked_sub(1).map_or(String::new(), |at| trace.names[at].to_string());
@@ -57,7 +57,7 @@ fn eventfd() -> File {
 }
 
 /// The inode of what an open file is.
-fn inode(of: &impl std::os::fd::AsRawFd) -> u64 {
+pub fn inode(of: &impl std::os::fd::AsRawFd) -> u64 {
     let link = std::fs::read_link(format!("/proc/self/fd/{}", of.as_raw_fd())).unwrap();
     let text = link.to_string_lossy().into_owned();
     text.trim_end_matches(']').rsplit('[').next().unwrap().parse().unwrap()

@@ -180,7 +180,7 @@ listed! {
     Count COUNT, CountAtMark COUNT_AT_MARK, Charge CHARGE, Counter COUNTER, Clock CLOCK, Mark MARK, Value VALUE,
     EnergyDomain ENERGY_DOMAIN, Energy ENERGY, Temperature TEMPERATURE, Frame FRAME, Present PRESENT,
     FrameTime FRAME_TIME, Loss LOSS, Sample SAMPLE, FutexWait FUTEX_WAIT, WokenByCall WOKEN_BY_CALL,
-    ObjectWait OBJECT_WAIT, FutexCall FUTEX_CALL, FutexReturn FUTEX_RETURN,
+    ObjectWait OBJECT_WAIT, ObjectReady OBJECT_READY, FutexCall FUTEX_CALL, FutexReturn FUTEX_RETURN,
 }
 
 /// Declares a table. Notes have the first of the names in brackets.
@@ -579,6 +579,13 @@ event_kinds! {
             System V number, how many descriptors, or a number of the recording's own."),
         name: Name = text("name", Shows::Path, "A path, or the addresses of a connection.").or_null(),
         holder: Thread = int("holder_tid", "", "TID of the thread that holds the lock of the kernel; −1 if unknown.").or_null(),
+    ];
+    ObjectReady OBJECT_READY "object_ready" "Of the descriptors in the epoll set for which a thread waited, this one became ready and ended the wait."
+        { EventKind::ObjectReady { tid, kind, id, name } } [
+        tid: Thread = TID,
+        kind: Word<WaitKind> = word_column("kind", "What it is, as in the column kind of the table wait_objects."),
+        id: Id = int("object", "", "Which one of its kind, as in the event object_wait."),
+        name: Name = text("name", Shows::Path, "A path, or the addresses of a connection.").or_null(),
     ];
     FutexCall FUTEX_CALL "futex_call" "A thread called futex."
         { EventKind::FutexCall { tid, address, operation, value } } [

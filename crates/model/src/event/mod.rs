@@ -102,6 +102,18 @@ pub enum EventKind {
     /// A thread leaves its CPU to wait in a system call that names an object, or for a lock of the kernel: follows its
     /// [`EventKind::Switch`], at the same time.
     ObjectWait(ObjectWait),
+    /// Of the descriptors in the epoll set for which a thread waits, one became ready, and ends the wait. Precedes its [`EventKind::Wake`], at
+    /// the same time.
+    ObjectReady {
+        /// The thread that waits.
+        tid: Tid,
+        /// What became ready.
+        kind: WaitKind,
+        /// Which one, as in [`ObjectWait`].
+        id: u64,
+        /// Its name, as in [`ObjectWait`].
+        name: NameId,
+    },
     /// A thread that waits in a futex call is woken by a thread that does not wake that futex: by a signal, or by an exit. Precedes its
     /// [`EventKind::Wake`], at the same time. Without it, a thread that wakes it wakes the futex.
     WokenByCall {

@@ -133,7 +133,7 @@ table! {
 table! {
     /// Each wait.
     OBJECT_WAITS: object_waits {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: true,
         doc: "Each wait of each thread: the system call, what it is for, and which thread ended it, in the order of the ends. For locks, the table \
@@ -150,6 +150,9 @@ table! {
             KIND: Word = "What it waits for, as in the table `wait_objects`, without `other`.",
             OBJECT: Option<Address> = "Which one, as in the table `wait_objects`; null if `kind` is unknown.",
             NAME: Option<FilePath> = "Its path, or its addresses, as in the table `wait_objects`.",
+            READY_KIND: Option<Word> = "Of an epoll set, what became ready in it and ended the wait, with words as in `kind`; null if unknown.",
+            READY_OBJECT: Option<Address> = "Which one of its kind.",
+            READY_PATH: Option<FilePath> = "Its path, or its addresses.",
             HOLDER: Option<Thread> = "Of a lock, key of the thread that held it when the wait began; null if unknown.",
             RELEASED_BY: Option<Thread> =
                 "Key of the thread that ended the wait; 0: an interrupt, as at a timeout; null if unknown.",
@@ -161,13 +164,13 @@ table! {
 table! {
     /// What each thread waited for.
     WAIT_OBJECTS: wait_objects {
-        version: 2,
+        version: 3,
         made_from: Analysis,
         large: false,
         doc: "What each thread waited for: all its blocked time by system call and object. `corewise record` reads the object where a thread waits (on \
               x86-64 and arm64). The times of a thread's rows sum to its \
               `blocked_ns` in the table `threads`. At most 10,000 objects have rows of their own, those with the longest waits.",
-        key: [THREAD, REASON, KIND, OBJECT, NAME],
+        key: [THREAD, REASON, KIND, OBJECT, NAME, READY_KIND, READY_OBJECT, READY_PATH],
         columns: {
             THREAD: Thread,
             TID: Tid,
@@ -178,16 +181,20 @@ table! {
                 "In a futex call: `mutex`, `pi_mutex`, `rwlock`: a lock. `thread`: the end of another thread. `signal`: what another thread \
                  has to bring about, with a condition variable, a semaphore, a barrier or a queue. `parker`: a word that only this thread \
                  waits for, which does not show for what. In other calls: `pipe`, `socket`, `file`, `device`, `eventfd`, `timerfd`, \
-                 `signalfd`, `epoll`, `inotify`, `io_uring`, `descriptor` (any other), `several` (descriptors), `child`, `semaphores`, \
+                 `signalfd`, `epoll`, `inotify`, `io_uring`, `descriptor` (any other), `several` (descriptors, or futex words), `child`, `semaphores`, \
                  `messages`, `sleep` (only time). In the kernel: `kernel_mutex`, `kernel_rwlock`, `kernel_semaphore`. `unknown`: no object \
                  was recorded. `other`: objects beyond the 10,000.",
             OBJECT: Option<Address> =
                 "Address of the futex word, in the thread's process; the inode of a pipe or a socket (of connected sockets that of one end, for \
-                 both); device and inode of a file or a named pipe; PID of the child, −1 for any; how many descriptors, 0 for select; for other kinds, a number \
+                 both); device and inode of a file or a named pipe; PID of the child, −1 for any; how many descriptors or words `several` has, 0 for a select that was not read; for other kinds, a number \
                  within the recording; after a close, the next object may get the same number. Null if `kind` is unknown or other.",
             NAME: Option<FilePath> =
-                "Path of the file or of the Unix socket, or the addresses of the connection's two ends. If a descriptor was closed before it was \
+                "Path of the file or of the Unix socket, or the addresses of the connection's two ends; of `several`, the first eight of them, as far as they were read. If a descriptor was closed before it was \
                  looked up, the path is that within its file system.",
+            READY_KIND: Option<Word> =
+                "Of an epoll set, what became ready in it and ended these waits, with words as in `kind`; null if unknown, as after a timeout.",
+            READY_OBJECT: Option<Address> = "Which one of its kind.",
+            READY_PATH: Option<FilePath> = "Its path, or its addresses.",
             WAITS: Count = "Number of waits, with those that the begin or the end of the range cuts.",
             BLOCKED_NS: Ns = "Their time, as far as it lies in the requested range.",
             MAX_BLOCKED_NS: Ns = "The longest of them.",

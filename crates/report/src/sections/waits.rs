@@ -2,7 +2,7 @@
 
 use super::Section;
 use crate::context::{SectionContext, count_of};
-use crate::words::{grouped, ms, plain, short};
+use crate::words::{grouped, ms, plain, share, short};
 use engine::EngineError;
 use model::tables::{self, lock_waits, object_waits, threads, wait_objects};
 use model::{Coded, Ns, Span, ThreadKey, WaitKind};
@@ -36,6 +36,11 @@ fn what(kind: &str, object: &str, name: &str) -> String {
     }
 }
 
+/// Returns the words for what became ready in an epoll set; `None` if unknown.
+fn ready(kind: &str, object: &str, name: &str) -> Option<String> {
+    Some(what(kind, object, name)).filter(|_| !kind.is_empty())
+}
+
 /// Waits of threads of one name.
 #[derive(Default)]
 struct Sum {
@@ -44,6 +49,18 @@ struct Sum {
     longest: Ns,
     /// How long the waits were that threads of each name ended.
     ended_by: BTreeMap<String, Ns>,
+    /// Of an epoll set, how long the waits were that each of its descriptors ended.
+    ready: BTreeMap<String, Ns>,
+}
+
+impl Sum {
+    /// Returns what became ready most of the time, and for which part of it; empty if unknown.
+    fn mostly_ready(&self) -> String {
+        let Some((what, blocked)) = self.ready.iter().max_by_key(|(_, blocked)| **blocked) else {
+            return String::new();
+        };
+        format!(": {what} ({} %)", share(*blocked, self.blocked))
+    }
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
@@ -63,6 +80,11 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         sum.waits = sum.waits.saturating_add(row.get(WAITS));
         sum.blocked += blocked;
         sum.longest = sum.longest.max(row.get(MAX_BLOCKED_NS));
+        if let Some(ready) =
+            ready(row.get(READY_KIND.or_empty()), row.get(READY_OBJECT.or_empty()), row.get(READY_PATH.or_empty()))
+        {
+            *sum.ready.entry(ready).or_default() += blocked;
+        }
         let interrupted = row.get(INTERRUPT_NS);
         *sum.ended_by.entry(INTERRUPT.to_owned()).or_default() += interrupted;
         let by = row.get(RELEASED_BY).filter(|by| *by > ThreadKey::IDLE);
@@ -79,7 +101,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     page.heading(&format!("What {of} waited for: {}", count_of(rows.len(), all, "row")));
     page.paragraph(
         "Blocked time by thread name, system call and object: a lock, a pipe, a connection, a file, a child, or only time. Waits of which neither \
-         the call nor the object was recorded are left out. Ended by: the thread that ended most of the time. A sleep is no problem by itself.",
+         the call nor the object was recorded are left out. After an epoll set: its descriptor that ended most of the time, and the part of it. Ended by: the thread that ended most of the time. A sleep is no problem by itself.",
     );
     let mut columns = vec![
         Column::text("thread", 0),
@@ -91,6 +113,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         Column::text("ended by", 0),
     ];
     for ((thread, call, what), sum) in rows {
+        let what = what + &sum.mostly_ready();
         let by = sum.ended_by.into_iter().max_by_key(|(_, blocked)| *blocked).map_or_else(String::new, |(by, _)| by);
         push(&mut columns, [thread, call, what, grouped(sum.waits), ms(sum.blocked), ms(sum.longest), by]);
     }
@@ -181,7 +204,12 @@ pub(crate) fn write_within(
         let kind = row.get(KIND);
         for (at, interval) in intervals.iter().enumerate().filter(|(_, of)| of.thread == Some(thread)) {
             let Some(within) = interval.span.overlap(span).filter(|_| kind != "unknown") else { continue };
-            let what = what(kind, row.get(OBJECT.or_empty()), row.get(NAME.or_empty()));
+            let mut what = what(kind, row.get(OBJECT.or_empty()), row.get(NAME.or_empty()));
+            if let Some(ready) =
+                ready(row.get(READY_KIND.or_empty()), row.get(READY_OBJECT.or_empty()), row.get(READY_PATH.or_empty()))
+            {
+                what = format!("{what}: {ready}");
+            }
             let held = row.get(HOLDER).map_or_else(String::new, |holder| ctx.name(Some(holder)));
             let sum = waits.entry((at, what, held, ended_by(ctx, row.get(RELEASED_BY)))).or_default();
             sum.waited += within.len();

@@ -112,7 +112,7 @@ fn add_futexes(events: &mut Vec<Event>, rng: &mut Rng) {
         let what = match event.what {
             EventKind::Switch(switch) if switch.out == SwitchOut::Blocked && rng.one_in(4) => {
                 let kind =
-                    rng.pick(&[WaitKind::Pipe, WaitKind::KernelMutex, WaitKind::KernelRwLock, WaitKind::File])?;
+                    rng.pick(&[WaitKind::Pipe, WaitKind::KernelMutex, WaitKind::KernelRwLock, WaitKind::Epoll])?;
                 let holder = Tid(rng.below(6) as i32 - 1);
                 EventKind::ObjectWait(ObjectWait {
                     tid: switch.prev,
@@ -130,6 +130,12 @@ fn add_futexes(events: &mut Vec<Event>, rng: &mut Rng) {
                 let (tid, operation, read) = (switch.prev, operation as u16, rng.one_in(2));
                 EventKind::FutexWait(FutexWait { tid, address, operation, expected, read, own: rng.one_in(4), words })
             }
+            EventKind::Wake(wake) if rng.one_in(8) => EventKind::ObjectReady {
+                tid: wake.tid,
+                kind: WaitKind::Socket,
+                id: rng.below(2) as u64,
+                name: NameId::NONE,
+            },
             EventKind::Wake(wake) if rng.one_in(8) => {
                 EventKind::WokenByCall { tid: wake.tid, call: NameId::NONE, argument: 0 }
             }
