@@ -425,6 +425,33 @@ mod tests {
         assert_eq!(kinds[4], (WaitKind::Socket, 52, "127.0.0.1:5432".to_owned()), "it listens");
     }
 
+    /// A set after its head: `what`, how many it has, and those that were read.
+    fn set_of(number: u32, what: u8, count: u64, read: u64, members: &[u8]) -> Vec<u8> {
+        let mut record = record(number, 0, 0, [count, read, 0], [0; 2], [[0; 4]; 2]);
+        record[4..6].copy_from_slice(&u16::from(what).to_ne_bytes());
+        [&record, members].concat()
+    }
+
+    #[test]
+    fn a_set_names_its_members() {
+        let pipe = record(1, 0o010_600, 0, [77, 0, 5], [0; 2], [[0; 4]; 2]);
+        let numbers = [1u32, 9].map(u32::to_ne_bytes).concat();
+        let addresses = [0x1000u64, 0x2000].map(u64::to_ne_bytes).concat();
+        let records = [
+            pipe,
+            set_of(2, FILES, 2, 2, &numbers),
+            set_of(3, SOME, 11, 1, &numbers),
+            set_of(4, WORDS, 2, 2, &addresses),
+            set_of(5, FILES, 2, 0, &[]),
+        ];
+        let kinds = decoded(&records).split_off(1);
+        let number = |at: u64, count: u64| at << 32 | count;
+        assert_eq!(kinds[0], (WaitKind::Several, number(2, 2), "pipe 77, unknown".to_owned()));
+        assert_eq!(kinds[1], (WaitKind::Several, number(3, 11), "pipe 77 and 10 more".to_owned()));
+        assert_eq!(kinds[2], (WaitKind::Several, number(4, 2), "futex 0x1000, futex 0x2000".to_owned()));
+        assert_eq!(kinds[3], (WaitKind::Several, 2, String::new()), "they were not read");
+    }
+
     #[test]
     fn records_may_be_cut_and_hostile() {
         let (mut objects, mut names) = (Objects::default(), Names::default());

@@ -511,10 +511,11 @@ NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct
 		u32 object = records_objects && s && !lock ? object_of(prev, registers, number, s, now, 1) : 0;
 		if (keep_stacks)
 			bytes = add_stacks(ctx, prev, at, bytes);
-		if (!keep_stacks || object)
-			bytes = add_call(registers, number, object, code, at, bytes);
+		u32 before = bytes;
 		if (s && futex_call && !lock)
 			bytes = add_futex(prev, registers, number, s, now, at, bytes);
+		if (bytes == before && (!keep_stacks || object))
+			bytes = add_call(registers, number, object, code, at, bytes);
 		if (unlikely(lock)) {
 			b->used += bytes;
 			bytes = write_kernel_lock(b, now, prev->pid, lock);

@@ -6,7 +6,7 @@
  *   SWITCH_WITH_WAKEUP  the same, then u64 (ns since the wakeup << 16 | its target)
  *                both may have WITH_STACKS; then s32 kernel callchain   s32 user callchain   u32 process of prev follow;
  *                and WITH_CALL; then u32 system call | number of its object << 12 follows
- *                With WITH_FUTEX, what a futex call waits for comes last:  u32 expected value   u64 the address in the lower 52 bits, 3 bits (FUTEX_…),
+ *                With WITH_FUTEX instead, what a futex call waits for:  u32 expected value   u64 the address in the lower 52 bits, 3 bits (FUTEX_…),
  *                and in the upper 9 bits the operation   [u32 the words at address + 0, 8, 12 and 16]
  *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
  *   MIGRATE      b from   u32 tid   u32 to
@@ -56,7 +56,7 @@
 #define UNKNOWN_CALL 0xffe
 #define OBJECT_MAX ((1u << (32 - CALL_BITS)) - 1)
 #define PAGE_FAULT 0xffffff
-/* Flag of a type: what a futex call waits for follows (futexes.h). */
+/* Flag of a type: the thread waits in a futex call, and what for follows (futexes.h). */
 #define WITH_FUTEX 0x20
 #define FUTEX_ADDRESS_BITS 52
 /* Bits of the upper half of the address: the words could be read; the word is in the thread's own stack or among its variables; the words

@@ -5,7 +5,7 @@ use std::io::Read;
 /// First bytes of a segment.
 pub const MAGIC: [u8; 8] = *b"CWSPOOL\n";
 /// Version of the segments' format.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Shows the byte order.
 pub const ORDER: u32 = 0x0102_0304;
 /// Bytes of a segment's header: magic, version, byte order, number, start time.

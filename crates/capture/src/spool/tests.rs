@@ -387,10 +387,7 @@ fn what_a_thread_waits_for_comes_with_its_switch() {
     let numbers = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
     let head = |after: u32, kind: u8, code: u8| [&after.to_ne_bytes()[..], &[kind, code, 120, 120]].concat();
     // A switch with its call and the futex, of address 0x1_0000_0008: the operation and two bits, the value, and the words.
-    waits.extend(
-        [head(0, 1 | 0x40 | 0x20, 1), numbers(&[7, 0, 5, 0, 202, 2, 8, 1 | 7 << 20 | 128 << 23, 2, 9, 10, 11])]
-            .concat(),
-    );
+    waits.extend([head(0, 1 | 0x20, 1), numbers(&[7, 0, 5, 0, 2, 8, 1 | 7 << 20 | 128 << 23, 2, 9, 10, 11])].concat());
     waits.extend([head(1, 18, 0), numbers(&[7, 234, 8, 1])].concat());
     // One without words, as its value is 0.
     waits.extend([head(2, 1 | 0x20, 1), numbers(&[0, 7, 6, 0, 0, 8, 1 | 393 << 23])].concat());
