@@ -57,6 +57,7 @@ pub(crate) mod thread_by_frequency;
 pub(crate) mod thread_counters;
 pub(crate) mod thread_ipc;
 pub(crate) mod thread_scheduling;
+pub(crate) mod throttled;
 pub(crate) mod wait_objects;
 pub(crate) mod waits;
 pub(crate) mod wakers;
@@ -126,6 +127,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<thread_ipc::ThreadIpc>(&tables::THREAD_IPC),
     entry::<cpu_counters::CpuCounters>(&tables::CPU_COUNTERS),
     entry::<ready_wait::ReadyWait>(&tables::READY_WAIT),
+    entry::<throttled::ThrottledTimes>(&tables::THROTTLED),
     entry::<ran_instead::RanInstead>(&tables::RAN_INSTEAD),
     entry::<switch_causes::SwitchCauses>(&tables::SWITCH_CAUSES),
     entry::<waits::Waits>(&tables::WAITS),

@@ -64,6 +64,16 @@ impl<T> Default for Nth<T> {
 }
 
 impl Session {
+    /// Returns whether the trace may have events of one of these tables: a trace folder has a file for each that has rows.
+    pub(crate) fn may_have_events(&self, tables: &[&str]) -> bool {
+        match self.kind() {
+            Kind::Folder(folder, _) => {
+                tables.iter().any(|name| folder.manifest().files.contains_key(&format!("events/{name}.parquet")))
+            }
+            Kind::Source(_) => true,
+        }
+    }
+
     /// Returns whether the trace has marks.
     pub(crate) fn has_marks(&self) -> bool {
         match self.kind() {

@@ -9,6 +9,10 @@ use model::{FramePart, MadeFrom, Ns, Pid, Span, TableDef, ThreadKey, tables};
 /// Tables made from marks.
 const OF_MARKS: [&TableDef; 2] = [&tables::MARK_STRETCHES, &tables::FRAMES_PARKED];
 
+/// Tables of locks, and the events of which they are made.
+const OF_LOCKS: [&TableDef; 4] = [&tables::LOCKS, &tables::LOCK_HOLDERS, &tables::LOCK_WAITS, &tables::DEADLOCKS];
+const LOCK_EVENTS: [&str; 3] = ["futex_wait", "futex_call", "object_wait"];
+
 /// What counts as a frame, and which frames are slow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlowFrameOptions {
@@ -142,7 +146,7 @@ impl Session {
     }
 
     /// Returns whether a table can have rows in this trace. Tables of threads are empty for a frame log, tables of frames without
-    /// frames, and tables of marks without marks.
+    /// frames, tables of marks without marks, and those of locks and of throttled time without their events.
     #[must_use]
     pub fn may_have_rows(&self, def: &TableDef) -> bool {
         let summary = self.full_summary();
@@ -151,6 +155,8 @@ impl Session {
             _ if summary.is_of_frames() => false,
             _ if Self::is_of_slow_frames(def) => self.slow.mark_name.is_some() || summary.frames > 0,
             _ if OF_MARKS.iter().any(|of| of.name == def.name) => self.has_marks(),
+            _ if OF_LOCKS.iter().any(|of| of.name == def.name) => self.may_have_events(&LOCK_EVENTS),
+            _ if def.name == tables::THROTTLED.name => self.may_have_events(&["throttle"]),
             _ => true,
         }
     }

@@ -311,6 +311,7 @@ pub const ALL: &[&TableDef] = &[
     &CPUS,
     &CONCURRENCY,
     &READY_WAIT,
+    &THROTTLED,
     &RAN_INSTEAD,
     &SWITCH_CAUSES,
     &SAMPLES,

@@ -1,6 +1,6 @@
 //! Tables of waiting: for a CPU, which threads ran instead, context-switch causes, and waits for other threads.
 
-use super::columns::{CoreType, Count, Int, Ns, Thread, Tid, Word};
+use super::columns::{Bool, CoreType, Count, End, Int, Ns, Start, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -67,6 +67,27 @@ table! {
             BLOCKED_COUNT: Count = "How often it began to wait for something.",
             MAX_BLOCKED_NS: Ns = "The longest single wait for something, as far as it lies in the requested range.",
             UNKNOWN_NS: Ns = "Time in an unknown state.",
+        }
+    }
+}
+
+table! {
+    /// When each thread was throttled.
+    THROTTLED: throttled {
+        version: 1,
+        made_from: Analysis,
+        large: true,
+        doc: "Each time in which a thread was ready and its cgroup's CPU quota kept it from running, in the order of the ends. The times of \
+              a thread sum to its `throttled_ns` in the table `ready_wait`; no rows if throttling was not recorded (recordings by corewise \
+              on Linux 6.18 and later have it).",
+        key: [THREAD, START_NS],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            START_NS: Start,
+            END_NS: End,
+            THROTTLED_NS: Ns = "How long it was throttled, as far as it lies in the requested range.",
+            WHOLE: Bool = "Whether begin and end lie in the requested range.",
         }
     }
 }

@@ -58,5 +58,26 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let throttled_sums = actual.iter().filter(|(key, _)| key.0 == thread && key.1 == "throttled");
         prop_assert_eq!(throttled_sums.map(|(_, time)| time).sum::<i64>(), throttled);
     }
+    each_throttled(a)
+}
+
+/// The times of the table `throttled` sum to those of `ready_wait`, and lie within ready stretches of their thread, one after the other.
+fn each_throttled(a: &Analysed) -> Result<(), TestCaseError> {
+    let table = &a.tables["throttled"];
+    let (mut sums, mut last) = (BTreeMap::<i64, i64>::new(), BTreeMap::<i64, i64>::new());
+    for row in 0..table.rows.len() {
+        let [thread, start, end, time] =
+            ["thread", "start_ns", "end_ns", "throttled_ns"].map(|col| table.int(row, col).unwrap());
+        prop_assert!(start < end && end - start == time && last.insert(thread, end).is_none_or(|last| last <= start));
+        let is_within = |s: &ThreadStretch| s.thread.0 == thread && s.span.start.0 <= start && end <= s.span.end.0;
+        prop_assert!(a.threads.iter().any(|s| s.state == ThreadState::Ready && is_within(s)), "{}", thread);
+        *sums.entry(thread).or_default() += time;
+    }
+    for row in 0..a.tables["ready_wait"].rows.len() {
+        let cell = |col| a.tables["ready_wait"].int(row, col);
+        let expected = cell("throttled_ns").unwrap_or(0);
+        prop_assert_eq!(sums.remove(&cell("thread").unwrap()).unwrap_or(0), expected);
+    }
+    prop_assert!(sums.is_empty(), "{:?}", sums);
     Ok(())
 }
