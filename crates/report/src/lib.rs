@@ -128,8 +128,12 @@ fn parts(session: &Session, options: &Options) -> Result<(Vec<Part>, LeftOut), E
 
 /// Adds the parts that come from scheduler events.
 fn add_scheduling(parts: &mut Vec<Part>, session: &Session, options: &Options) -> Result<LeftOut, EngineError> {
-    let groups = select::groups(session, options)?;
+    // First, since a process may be missing; and again if it is known only now how long threads were throttled.
+    let mut groups = select::groups(session, options)?;
     let chosen = prepare_sections(session, options)?;
+    if !select::throttled(session)?.is_empty() {
+        groups = select::groups(session, options)?;
+    }
     let diagnosis = chosen.diagnosis(session)?;
     let findings = Findings::select(diagnosis.as_ref(), options, &groups);
     parts.push(Part::fixed(part_of(|page| verdict::write(page, session, options, &groups, &chosen, &findings))?));

@@ -3,9 +3,9 @@
 use crate::gather::{Gathering, Group};
 use crate::{Options, words};
 use engine::{EngineError, Session};
-use model::tables::threads;
+use model::tables::{self, ready_wait, threads};
 use model::{Ns, Row, ThreadKey};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A row of `threads`.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Thread {
     /// Running time that the kernel did not charge: stolen, or spent in interrupts.
     pub stolen: Option<Ns>,
     pub ready: Ns,
+    /// The part of it in which a CPU quota kept it from running, where that is known without a pass over the recording.
+    pub throttled: Ns,
     pub blocked: Ns,
     pub unknown: Ns,
     /// Running time that was inferred.
@@ -52,6 +54,7 @@ impl Thread {
             self.stolen = Some(self.stolen.unwrap_or(Ns::ZERO) + more);
         }
         self.ready += other.ready;
+        self.throttled += other.throttled;
         self.blocked += other.blocked;
         self.unknown += other.unknown;
         self.inferred += other.inferred;
@@ -76,6 +79,7 @@ impl From<Row<'_, threads::Table>> for Thread {
             running: row.get(RUNNING_NS),
             stolen,
             ready: row.get(READY_NS),
+            throttled: Ns::ZERO,
             blocked: row.get(BLOCKED_NS),
             unknown: row.get(UNKNOWN_NS),
             inferred: row.get(INFERRED_NS.or_zero()),
@@ -88,12 +92,33 @@ impl From<Row<'_, threads::Table>> for Thread {
     }
 }
 
+/// How long each thread was kept from running by a CPU quota, where that is known without a pass over the recording.
+pub fn throttled(session: &Session) -> Result<HashMap<ThreadKey, Ns>, EngineError> {
+    let mut throttled = HashMap::new();
+    if session.is_at_hand(&tables::READY_WAIT) {
+        session.each(ready_wait::Table, |row| {
+            let ns = row.get(ready_wait::THROTTLED_NS).unwrap_or(Ns::ZERO);
+            if ns > Ns::ZERO {
+                throttled.insert(row.get(ready_wait::THREAD), ns);
+            }
+        })?;
+    }
+    Ok(throttled)
+}
+
 /// Calls the given function for all threads, each time that it is called.
 type Threads<'a> = &'a dyn Fn(&mut dyn FnMut(Thread)) -> Result<(), EngineError>;
 
 /// The groups: the requested process; or the recorded process and all others; or all threads.
 pub fn groups(session: &Session, options: &Options) -> Result<Vec<Group>, EngineError> {
-    let threads = |each: &mut dyn FnMut(Thread)| session.each(threads::Table, |row| each(row.into()));
+    let throttled = throttled(session)?;
+    let threads = |each: &mut dyn FnMut(Thread)| {
+        session.each(threads::Table, |row| {
+            let thread = Thread::from(row);
+            let throttled = throttled.get(&thread.key).copied().unwrap_or(Ns::ZERO);
+            each(Thread { throttled, ..thread });
+        })
+    };
     if let Some(requested) = &options.process {
         return of_process(requested, &threads, options)?.map(|group| vec![group]).ok_or_else(|| {
             let (path, place) =

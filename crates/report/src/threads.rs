@@ -18,6 +18,9 @@ pub fn write(page: &mut Page, session: &Session, group: &Group) {
     if !is_known {
         page.paragraph("No context switch or wakeup was recorded, so what they did is unknown.");
     }
+    if group.all.throttled > Ns::ZERO {
+        page.paragraph("Throttled: the part of the ready time in which a CPU quota kept the thread from running.");
+    }
     let mut columns = Columns::of(session, group);
     if !is_known {
         columns.numbers.clear();
@@ -48,18 +51,25 @@ fn has_states(all: &Thread) -> bool {
 fn states(session: &Session, group: &Group, span: Ns) -> Bars {
     Bars {
         title: format!("{}: states over the recording", group.title),
-        legend: legend(session.summary().ready_known),
-        bars: group.shown.iter().map(|thread| bar(thread, span)).collect(),
+        legend: legend_with_throttled(session.summary().ready_known, group),
+        bars: group.shown.iter().map(|thread| bar(thread, span, group.all.throttled > Ns::ZERO)).collect(),
     }
 }
 
-fn bar(thread: &Thread, span: Ns) -> Bar {
+fn bar(thread: &Thread, span: Ns, has_throttled: bool) -> Bar {
+    let states = [thread.running, thread.ready - thread.throttled, thread.blocked, thread.unknown];
     Bar::new(
         format!("{} {}", short(&thread.name, 16), thread.number()),
         format!("running {} ms", ms(thread.running)),
-        [thread.running, thread.ready, thread.blocked, thread.unknown],
+        states.into_iter().chain(has_throttled.then_some(thread.throttled)),
         span,
     )
+}
+
+/// The colours of states, with that of throttled time if there is any.
+fn legend_with_throttled(ready_known: bool, group: &Group) -> Vec<(Tone, String)> {
+    let throttled = (group.all.throttled > Ns::ZERO).then(|| (Tone::Sky, "throttled by a CPU quota".to_owned()));
+    legend(ready_known).into_iter().chain(throttled).collect()
 }
 
 /// The columns that have data for these threads.
@@ -76,10 +86,11 @@ impl Columns {
         let ready_known = session.summary().ready_known;
         let [ready, blocked, max_ready] = heads(ready_known);
         let has_reasons = group.all.has_switch_out_reasons();
-        let all: [(&'static str, u8, bool, Cell); 13] = [
+        let all: [(&'static str, u8, bool, Cell); 14] = [
             ("running ms", 0, true, |t, _| ms(t.running)),
             ("% wall", 3, true, |t, span| share(t.running, span)),
             (ready, 0, ready_known || group.all.ready > Ns::ZERO, |t, _| ms(t.ready)),
+            ("throttled ms", 0, group.all.throttled > Ns::ZERO, |t, _| ms(t.throttled)),
             (blocked, 1, has_reasons, |t, _| ms(t.blocked)),
             ("unknown ms", 0, group.all.unknown > Ns::ZERO, |t, _| ms(t.unknown)),
             ("inferred ms", 0, group.all.inferred > Ns::ZERO, |t, _| ms(t.inferred)),

@@ -10,7 +10,7 @@ use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
 use crate::{Options, quality};
 use diagnose::{Finding, Severity, Subject};
 use engine::{EngineError, FrameCounts, Session};
-use model::tables::{self, frame_sums, ready_wait, threads};
+use model::tables::{self, frame_sums, threads};
 use model::{Ns, ThreadKey};
 use page::Page;
 use std::collections::{BTreeMap, HashMap};
@@ -134,27 +134,13 @@ struct Sums {
     throttled: Ns,
 }
 
-/// How long each thread was kept from running by a CPU quota, where that is known without a pass over the recording.
-fn throttled(session: &Session) -> Result<HashMap<ThreadKey, Ns>, EngineError> {
-    let mut throttled = HashMap::new();
-    if session.is_at_hand(&tables::READY_WAIT) {
-        session.each(ready_wait::Table, |row| {
-            let ns = row.get(ready_wait::THROTTLED_NS).unwrap_or(Ns::ZERO);
-            if ns > Ns::ZERO {
-                throttled.insert(row.get(ready_wait::THREAD), ns);
-            }
-        })?;
-    }
-    Ok(throttled)
-}
-
 /// Says how busy the CPUs were, with which programs, which of these waited for a CPU, and which were throttled.
 fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<String, EngineError> {
     let s = session.summary();
     if s.cpu_time_ns() == 0 && s.switches > 0 {
         return Ok("CPUs: all events have the same time.".to_owned());
     }
-    let throttled = throttled(session)?;
+    let throttled = crate::select::throttled(session)?;
     let programs = match options.process.as_deref().zip(groups.first()) {
         Some((process, group)) => {
             let throttled = group.keys.iter().filter_map(|key| throttled.get(key)).sum();

@@ -70,6 +70,9 @@ fn throttled_time_is_said_as_such() {
         plain.contains("Ready without a CPU: A 2.000 ms, B 2.000 ms. Throttled by a CPU quota: A 1.000 ms."),
         "{plain}"
     );
+    let row =
+        |name: &str| plain.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned();
+    assert!(row("thread ").contains("ready ms  throttled ms") && row("A ").contains("1.000"), "{plain}");
     assert!(plain.contains("The CPU quota of /7 (1.000 ms in each 3.000 ms) throttled 1 runnable thread"), "{plain}");
     session.redact();
     let redacted = words(&session);
