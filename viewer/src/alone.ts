@@ -7,7 +7,7 @@ import { THREAD_STATES, type ThreadState, type ThreadTracks } from "./generated/
 import { cut, finer } from "./model/detail";
 import type { Columns, Slices } from "./model/slices";
 import { made, MADE, type CpuStretches, type Facts, type ThreadStretches } from "./model/ranges";
-import { chainOf, hitsOf, overlapping, type Stored } from "./model/stored";
+import { byStart, chainOf, hitsOf, overlapping, type Stored } from "./model/stored";
 import { TRACKS, type Place } from "./model/tiles";
 import { length } from "./model/time";
 import type { Span } from "./model/view";
@@ -77,6 +77,9 @@ export function limitsOf(held: Held | undefined): string {
   return `This page has all stretches, but no wakeups and causes of waits. For these, ${SERVED}.`;
 }
 
+/** Tables that the page may not have. */
+const OPTIONAL: ReadonlySet<string> = new Set(["object_waits", "throttled"]);
+
 class Alone implements Source {
   private readonly held: Held;
   private readonly levels = new Cache<Columns | null>();
@@ -135,8 +138,8 @@ class Alone implements Source {
   }
 
   async rows<T>(name: string, from: number, to: number, of: { thread?: number; cpu?: number; waker?: number }): Promise<T[]> {
-    // What waits were for is left out where it does not fit.
-    if (name === "object_waits" && !(await table(name))) return [];
+    // What waits were for, and when threads were throttled, is left out where it does not fit; waits for locks are among the others.
+    if (name === "lock_waits" || (OPTIONAL.has(name) && !(await table(name)))) return [];
     return overlapping((await this.stored(name)) as Stored<T>, from, to, of as Record<string, number>);
   }
 
@@ -177,8 +180,9 @@ class Alone implements Source {
         const vector = got.getChild(of);
         return Float64Array.from({ length: vector ? got.numRows : 0 }, (_, at) => Number(vector!.get(at) ?? -1));
       };
+      const row = (at: number) => rowsOf<T>(got.slice(at, at + 1))[0]!;
       const keys = Object.fromEntries(["thread", "cpu", "waker"].map((of) => [of, column(of)]));
-      return { start: column("start_ns"), end: column("end_ns"), keys, row: (at) => rowsOf<T>(got.slice(at, at + 1))[0]! } satisfies Stored<T>;
+      return byStart({ start: column("start_ns"), end: column("end_ns"), keys, row });
     }) as Promise<Stored<T>>;
   }
 

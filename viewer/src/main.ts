@@ -28,6 +28,8 @@ import { TracksPanel } from "./panels/tracks";
 import { criticalPath, firstMarks, source } from "./source";
 import { ENDS } from "./tracks/idle_ends";
 import { extraStyle } from "./tracks/list";
+import { laneOf, LOCKS, mostWaiting } from "./tracks/locks";
+import { THROTTLING } from "./tracks/throttled";
 import { actionsOf, goBack } from "./ui/actions";
 import { Details } from "./ui/details";
 import { element } from "./ui/dom";
@@ -107,6 +109,10 @@ export class Page {
       select: (to) => this.select(to, true),
       idle: () => overview(about, threads, (to) => this.select({ ...to, at: Math.max(to.at, this.scene.span.from) }, true)),
       chain: (of) => this.chained(of),
+      lockOf: (wait, pid) => laneOf(about.kinds, wait, pid)?.track ?? null,
+      toLock: (track, at) => this.toLock(track, at),
+      hasThrottled: about.kinds.some((info) => info.kind === THROTTLING),
+      pidOf: (thread) => this.threads.get(thread)?.pid ?? null,
       changeOf: (thread) => this.changes?.nodes(thread, (to) => this.other?.open(to)) ?? [],
     });
     this.range = new Range(element("range"), {
@@ -131,6 +137,7 @@ export class Page {
       tracks: () => this.lanes.arrangement.all(),
       cpu: (id) => cpus.get(id),
       thread: (key) => this.threads.get(key),
+      lock: (line) => this.words.laneOf(line),
       found: (tracks) => {
         this.scene.found = new Set(tracks);
         this.changed();
@@ -173,6 +180,8 @@ export class Page {
       found: new Set(),
       overlay: { range: null, arrows: [], path: [], evidence: null, axis: (pen, at) => this.navigation.axis(pen, at) },
       hasIdleEnds: about.kinds.some((info) => info.kind === ENDS),
+      hasThrottled: about.kinds.some((info) => info.kind === THROTTLING),
+      waiters: mostWaiting(about.kinds),
       nameOf: (key) => this.nameOf(key),
     };
     this.words = new Words(about, (key) => this.nameOf(key), new DrawnNow(this.timeline, this.scene, this.threads));
@@ -341,7 +350,10 @@ export class Page {
     const summary = slice && this.words.describe(line, slice, to.at);
     this.say([summary ? `${line.label}: ${summary}` : line.label, this.changeOf(line)].filter((part) => part !== "").join("; "));
     const style = extraStyle(line.kind);
-    if (style && slice) {
+    const lock = this.words.laneOf(line)?.lock;
+    if (style && lock && (slice || !again)) {
+      void this.details.lock(line.label, lock, slice, this.words.waiting(line, to.at), to.at);
+    } else if (style && slice) {
       this.details.extra(line.label, line.track, this.words.infoOf(line), style, slice, this.words.counted(line, slice) ?? this.words.layered(line, to.at), this.words.endAt(line, slice, to.at));
       const frame = slice.stretches === 1 ? this.frames.linkTo(slice) : null;
       if (frame) element("details").append(frame);
@@ -349,15 +361,22 @@ export class Page {
       this.details.clear();
       if (again) this.pending = to;
     } else if (slice && slice.stretches > 1) {
-      const [state, what] = this.words.parts(line, slice);
+      const [state, what] = this.words.parts(line, slice, to.at);
       const change = line.kind === "thread" ? (this.changes?.nodes(line.id, (to) => this.other?.open(to)) ?? []) : [];
       this.details.merged(line.label, slice, state, what, change);
     } else {
-      if (slice) this.details.drawn(line.label, slice, this.words.parts(line, slice));
+      if (slice) this.details.drawn(line.label, slice, this.words.parts(line, slice, to.at));
       if (line.kind === "cpu") void this.details.cpu(line.id, Math.floor(to.at));
       else void this.details.thread(line.id, Math.floor(to.at));
     }
     this.changed();
+  }
+
+  /** Goes to a lock: pins its track, and selects it at a time. */
+  private toLock(track: number, at: number): void {
+    const of = { kind: LOCKS.kind, id: track };
+    if (!this.lanes.choices.pinned.includes(idOf(of))) this.lanes.pin(idOf(of));
+    this.select({ ...of, at }, true);
   }
 
   /** Goes to a hit at a zoom at which it can be seen; the list of hits stays open. */

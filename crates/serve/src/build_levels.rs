@@ -4,7 +4,7 @@ use crate::kinds::{KINDS, Kind, KindInfo, Source};
 use crate::{ServeError, Tracks};
 use engine::{EngineError, Session};
 use levels::{Detail, States, Stretch, Writer};
-use model::tables;
+use model::{TableDef, Value, tables};
 use safefs::Dir;
 use serde::{Deserialize, Serialize};
 use std::io::Write as _;
@@ -64,22 +64,25 @@ pub(crate) fn make(
                 Ok(())
             })?;
             let mut all = end(kinds)?;
-            let mut kinds = begin(session, to, Source::Frames)?;
-            session.rows(tables::FRAMES.name, &mut |rows| {
-                kinds.iter_mut().for_each(|(_, kind)| rows.iter().for_each(|row| kind.frame(row)));
-                Ok(())
-            })?;
-            all.extend(end(kinds)?);
+            all.extend(of_table(session, to, Source::Frames, &tables::FRAMES, |kind, row| kind.frame(row))?);
             // Without idle states there is no track that shows what ended them, which takes a pass.
             if all.iter().any(|of| of.kind == "idle") {
-                let mut kinds = begin(session, to, Source::IdleStays)?;
-                session.rows(tables::IDLE_STAYS.name, &mut |rows| {
-                    kinds.iter_mut().for_each(|(_, kind)| rows.iter().for_each(|row| kind.idle_stay(row)));
-                    Ok(())
-                })?;
-                all.extend(end(kinds)?);
+                let stays =
+                    of_table(session, to, Source::IdleStays, &tables::IDLE_STAYS, |kind, row| kind.idle_stay(row));
+                all.extend(stays?);
             }
             all.extend(intervals(session, to)?);
+            // Each takes a pass.
+            if session.may_have_rows(&tables::LOCK_WAITS) {
+                all.extend(of_table(session, to, Source::LockWaits, &tables::LOCK_WAITS, |kind, row| {
+                    kind.lock_wait(row)
+                })?);
+            }
+            if session.may_have_rows(&tables::THROTTLED) {
+                all.extend(of_table(session, to, Source::Throttled, &tables::THROTTLED, |kind, row| {
+                    kind.throttled(row)
+                })?);
+            }
             Ok::<_, ServeError>(all)
         });
         let mut groups = begin(session, to, Source::Threads)?;
@@ -107,6 +110,22 @@ pub(crate) fn make(
     let mut kinds = kinds;
     kinds.sort_by_key(order);
     write_kinds(place, &KindsFile { of: stamp.to_owned(), kinds })
+}
+
+/// Builds the kinds that are made from a table.
+fn of_table(
+    session: &Session,
+    to: Target<'_>,
+    from: Source,
+    table: &TableDef,
+    take: fn(&mut (dyn Kind + Send + '_), &[Value]),
+) -> Result<Vec<KindInfo>, ServeError> {
+    let mut kinds = begin(session, to, from)?;
+    session.rows(table.name, &mut |rows| {
+        kinds.iter_mut().for_each(|(_, kind)| rows.iter().for_each(|row| take(kind.as_mut(), row)));
+        Ok(())
+    })?;
+    end(kinds)
 }
 
 /// Builds the kinds of periods, requests and parallel regions.

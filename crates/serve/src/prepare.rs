@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The name of their folder in a trace folder.
 const LEVELS: &str = "levels";
 /// The version of the order of tracks and the contents of slices.
-const LAYOUT: u32 = 8;
+const LAYOUT: u32 = 9;
 
 /// The levels of detail of a trace.
 pub struct Prepared {

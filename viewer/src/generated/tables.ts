@@ -176,3 +176,63 @@ export interface ObjectWaits {
   /** The waiting thread's callchain: its number in the event table `stack`; null if not recorded. */
   readonly stack: number | null;
 }
+
+/** Each wait for a lock, in a futex call or of the kernel: which thread held the lock, what that thread did meanwhile, and which thread ended the wait, in the order of the ends. `corewise record` reads the call's address and the words of memory that name a holder (on x86-64 and arm64); recordings of other tools have rows if they have the calls of futex. The holder is the first thread that woke the lock's waiters after the wait began, unless the memory named another one. It is unknown for rwlocks that readers hold. */
+export interface LockWaits {
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
+  readonly thread: number;
+  /** Thread ID in the kernel; TIDs are reused. */
+  readonly tid: number;
+  /** Start time. */
+  readonly start_ns: number;
+  /** End time. */
+  readonly end_ns: number;
+  /** How long it waited, as far as it lies in the requested range. */
+  readonly waited_ns: number;
+  /** Whether begin and end of the wait lie in the requested range. */
+  readonly whole: boolean;
+  /** Process ID; null if not recorded. */
+  readonly pid: number | null;
+  /** Address of the lock's futex word, in its process; of a lock of the kernel, a number within the recording. */
+  readonly lock: string;
+  /** `mutex`, `pi_mutex` (its holder inherits priority), `rwlock`; locks of the kernel: `kernel_mutex`, `kernel_rwlock`. */
+  readonly kind: string;
+  /** Key of the thread that held the lock when the wait began; null if unknown. */
+  readonly holder: number | null;
+  /** `memory`: the memory named the holder, and it was the first to wake the lock's waiters. `release`: the memory names no thread (as with Rust's standard library, or if only calls were recorded), and it was the first to wake them; a mutex with waiters is not given back without that. */
+  readonly basis: string | null;
+  /** Key of the thread that the memory named when the wait began, whether or not it woke the waiters; null if none. */
+  readonly named: number | null;
+  /** How long of the wait the holder held it. */
+  readonly held_ns: number | null;
+  /** The part of `held_ns` in which the holder ran, as far as its last 32 stretches before the end of the part show. */
+  readonly holder_running_ns: number | null;
+  /** The part of `held_ns` in which the holder was ready. */
+  readonly holder_ready_ns: number | null;
+  /** The part of `held_ns` in which the holder was blocked itself. */
+  readonly holder_blocked_ns: number | null;
+  /** What the holder waited for in the longest of these blocked times, as in the column `reason` of the table `waits`. */
+  readonly holder_reason: string | null;
+  /** How many threads in turn held the lock during the wait, by the wakes of its waiters; 0: none was woken. */
+  readonly holders: number;
+  /** Key of the thread that ended the wait by waking the lock's waiters; 0: an interrupt, as at a timeout; null: a signal, or unknown. */
+  readonly released_by: number | null;
+  /** The waiting thread's callchain: its number in the event table `stack`; null if not recorded. */
+  readonly stack: number | null;
+}
+
+/** Each time in which a thread was ready and its cgroup's CPU quota kept it from running, in the order of the ends. The times of a thread sum to its `throttled_ns` in the table `ready_wait`; no rows if throttling was not recorded (recordings by corewise on Linux 6.18 and later have it). */
+export interface Throttled {
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
+  readonly thread: number;
+  /** Thread ID in the kernel; TIDs are reused. */
+  readonly tid: number;
+  /** Start time. */
+  readonly start_ns: number;
+  /** End time. */
+  readonly end_ns: number;
+  /** How long it was throttled, as far as it lies in the requested range. */
+  readonly throttled_ns: number;
+  /** Whether begin and end lie in the requested range. */
+  readonly whole: boolean;
+}

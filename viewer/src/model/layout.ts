@@ -24,6 +24,8 @@ export interface Lane {
   readonly range?: string | null;
   /** The counter that it is about, if any. */
   readonly counter?: Counter | null;
+  /** The lock that it is about, if any. */
+  readonly lock?: Lock | null;
   /** The layers of stacked values, from the top. */
   readonly layers?: readonly Layer[];
 }
@@ -35,6 +37,21 @@ export interface Layer {
   readonly label: string;
   /** The number of its colour. */
   readonly tone: number;
+}
+
+/** A lock, as in the table `locks`. */
+export interface Lock {
+  /** The process; null for a lock of the kernel. */
+  readonly pid: number | null;
+  readonly object: string;
+  readonly kind: string;
+  readonly waits: number;
+  readonly waited_ns: number;
+  readonly max_waited_ns: number;
+  /** The number of threads that waited. */
+  readonly waiters: number;
+  /** The number of threads that are known to have held it. */
+  readonly holders: number;
 }
 
 /** The counter of a track. */

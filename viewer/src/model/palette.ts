@@ -18,6 +18,8 @@ export interface Palette {
   readonly range: string;
   /** By the numbers of thread states: running, ready, blocked, unknown (hatched), exited. */
   readonly thread: readonly string[];
+  /** Threads that a CPU quota keeps from running. */
+  readonly throttled: string;
   /** By the numbers of CPU states: busy, idle, unknown (hatched). */
   readonly cpu: readonly string[];
   /** For threads and processes, by the hashes of their names; the same hue in both themes. */
@@ -55,6 +57,7 @@ export const LIGHT: Palette = {
   found: "#e69f00",
   range: "#0072b2",
   thread: ["#009e73", "#e69f00", "#dfe3e8", "#949da8", "#ffffff"],
+  throttled: "#87c5ff",
   cpu: ["#0072b2", "#eef0f2", "#949da8"],
   threads: THREADS_LIGHT,
   types: typesOf(THREADS_LIGHT),
@@ -73,6 +76,7 @@ export const DARK: Palette = {
   found: "#f0b53d",
   range: "#3d9bd6",
   thread: ["#2bbf93", "#f0b53d", "#343b46", "#6f7986", "#14171c"],
+  throttled: "#56b4e9",
   cpu: ["#3d9bd6", "#1f242c", "#6f7986"],
   threads: THREADS_DARK,
   types: typesOf(THREADS_DARK),

@@ -1,5 +1,5 @@
 /**
- * Parses searches: words that must all match. `name:`, `tid:`, `pid:`, `cpu:`, `core:` and `type:` select tracks. With `state:` or a
+ * Parses searches: words that must all match. `name:`, `tid:`, `pid:`, `cpu:`, `core:`, `type:` and `lock:` select tracks. With `state:` or a
  * duration such as `>1ms`, the search is for stretches of threads, which the server finds.
  */
 
@@ -9,11 +9,13 @@ import type { Cpu } from "./layout";
 export interface Wanted {
   readonly cpu: (cpu: Cpu) => boolean;
   readonly thread: (thread: ThreadTracks) => boolean;
+  /** Whether a lock is wanted, by its text (`searched` of tracks/locks.ts) and its process. */
+  readonly lock: (text: string, pid: number | null) => boolean;
   /** The server's query for stretches; null if the search is for tracks. */
   readonly stretches: Readonly<Record<string, string>> | null;
 }
 
-const FIELDS = ["name", "tid", "pid", "cpu", "core", "type", "state"] as const;
+const FIELDS = ["name", "tid", "pid", "cpu", "core", "type", "lock", "state"] as const;
 /** The fields that are numbers. */
 const NUMBERS = ["tid", "pid", "cpu", "core"];
 const UNITS: Readonly<Record<string, number>> = { ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9 };
@@ -49,7 +51,7 @@ export function parse(text: string): Wanted | string | null {
   const holds = (of: (field: string) => string | null, test: [string, string]): boolean => {
     const value = of(test[0]);
     if (value === null) return false;
-    return test[0] === "name" || test[0] === "type" ? value.toLowerCase().includes(test[1]) : value === test[1];
+    return test[0] === "name" || test[0] === "type" || test[0] === "lock" ? value.toLowerCase().includes(test[1]) : value === test[1];
   };
   const number = (of: number | null) => (of === null ? null : String(of));
   return {
@@ -63,6 +65,7 @@ export function parse(text: string): Wanted | string | null {
       };
       return tests.every((test) => holds(of, test));
     },
+    lock: (text, pid) => tests.every((test) => holds((field) => (field === "name" || field === "lock" ? text : field === "pid" ? number(pid) : null), test)),
     thread: (thread) => {
       const of = (field: string) =>
         field === "name" ? (thread.name ?? "") : field === "tid" ? number(thread.tid) : field === "pid" ? number(thread.pid) : null;

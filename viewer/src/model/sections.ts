@@ -3,6 +3,8 @@
 import type { ThreadTracks } from "../generated/tables";
 import { ENDS } from "../tracks/idle_ends";
 import { styleOf } from "../tracks/list";
+import { LOCKS, WAITERS } from "../tracks/locks";
+import { THROTTLING } from "../tracks/throttled";
 import type { Sort } from "./choices";
 import { isCounted, ofCpus as counters, withThreads } from "./counted";
 import { placeOf, type Cpu, type KindInfo, type Lane, type Layer, type Order } from "./layout";
@@ -53,6 +55,8 @@ const CPU = 22;
 const THREAD = 18;
 /** The kind that has the numbers of threads that run and are ready; it is shown in folded groups only. */
 export const COUNTS = "groups";
+/** The kinds that are shown within the tracks of others. */
+const WITHIN: ReadonlySet<string> = new Set([COUNTS, ENDS, WAITERS, THROTTLING]);
 /** The additional kinds that are folded at first. */
 const FOLDED: ReadonlySet<string> = new Set(["idle", "parking"]);
 /** Tracks whose label is empty. */
@@ -86,6 +90,24 @@ function ofKind(info: KindInfo, isOnly: boolean): Section {
   return { id: `kind:${kind}`, label: info.note === "" ? info.title : `${info.title} (${info.note})`, items, folded: FOLDED.has(info.kind) || (!isOnly && items.length > MANY), busy: "", counts: null };
 }
 
+/** The maximum number of locks that are shown at first, and the minimum share of the recording that threads waited for such a lock, summed over threads. */
+const [MOST_LOCKS, MIN_WAITED] = [8, 0.01];
+
+/** Puts the locks with the longest waits into a group, and the others into one that is folded at first. */
+function ofLocks(info: KindInfo, span: number, focus: number | null): Section[] {
+  // Those of the recorded command first; the others are in order of their waits already.
+  const isOwn = (lane: Lane) => focus !== null && lane.lock?.pid === focus;
+  const lanes = [...info.lanes.filter(isOwn), ...info.lanes.filter((lane) => !isOwn(lane))];
+  const all = ofKind({ ...info, lanes }, false);
+  const waited = lanes.map((lane) => lane.lock?.waited_ns ?? 0);
+  const items = all.items.map((item, at) => ({ ...item, value: time(waited[at]!) }));
+  const isShown = new Set(items.filter((_, at) => waited[at]! >= MIN_WAITED * span).slice(0, MOST_LOCKS));
+  const of = (id: string, label: string, some: typeof items, folded: boolean): Section[] => (some.length === 0 ? [] : [{ ...all, id, label, items: some, folded }]);
+  const rest = items.filter((item) => !isShown.has(item));
+  const words = isShown.size > 0 ? `Locks with shorter waits${info.note === "" ? "" : ` (${info.note})`}` : all.label;
+  return [...of(all.id, info.title, [...isShown], false), ...of("kind:morelocks", words, rest, true)];
+}
+
 /** Whether a thread did nothing but wait. */
 const isEmpty = (thread: ThreadTracks) => thread.running_ns === 0 && (thread.ready_ns ?? 0) === 0;
 
@@ -117,7 +139,7 @@ function withoutCounters({ cpus, threads, kinds, span_ns, focus }: Recording, so
   };
   const places = ofCpus(cpus);
   const extra = [
-    ...kinds.filter((info) => info.kind !== COUNTS && info.kind !== ENDS && !isCounted(info)).map((info) => ofKind(info, cpus.length === 0 && threads.length === 0)),
+    ...kinds.filter((info) => !WITHIN.has(info.kind) && !isCounted(info)).flatMap((info) => (info.kind === LOCKS.kind ? ofLocks(info, span_ns, focus) : [ofKind(info, cpus.length === 0 && threads.length === 0)])),
     ...counters(kinds),
   ];
   if (order) {

@@ -12,6 +12,15 @@ export interface Stored<T> {
   readonly row: (at: number) => T;
 }
 
+/** Returns the rows in order of start; some tables have them in order of end. */
+export function byStart<T>(of: Stored<T>): Stored<T> {
+  const { start } = of;
+  if (start.every((time, at) => at === 0 || start[at - 1]! <= time)) return of;
+  const order = Uint32Array.from(start, (_, at) => at).sort((a, b) => start[a]! - start[b]! || a - b);
+  const sorted = (column: Float64Array) => (column.length === 0 ? column : Float64Array.from(order, (at) => column[at]!));
+  return { start: sorted(start), end: sorted(of.end), keys: Object.fromEntries(Object.entries(of.keys).map(([name, column]) => [name, sorted(column)])), row: (at) => of.row(order[at]!) };
+}
+
 /** Returns the rows that overlap a time range and have these keys. */
 export function overlapping<T>(stored: Stored<T>, from: number, to: number, of: Readonly<Record<string, number>>): T[] {
   const wanted = Object.entries(of);

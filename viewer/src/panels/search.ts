@@ -1,10 +1,11 @@
 /** The search: tracks are found by the page, stretches by the server; keys go from hit to hit. */
 
 import type { ThreadState, ThreadTracks } from "../generated/tables";
-import type { Cpu, Track } from "../model/layout";
+import type { Cpu, Lane, Track } from "../model/layout";
 import { parse } from "../model/search";
 import { registerTicks } from "../model/ticks";
 import { source } from "../source";
+import { LOCKS, searched } from "../tracks/locks";
 import { Hits, type Hit } from "./hits";
 
 /** The maximum number of hits in an answer. */
@@ -17,6 +18,8 @@ export interface PageActions {
   readonly tracks: () => readonly Track[];
   readonly cpu: (id: number) => Cpu | undefined;
   readonly thread: (key: number) => ThreadTracks | undefined;
+  /** The description of the track of a lock. */
+  readonly lock: (line: Track) => Lane | undefined;
   /** Highlights tracks. */
   readonly found: (tracks: readonly Track[]) => void;
   /** Goes to a hit, at a zoom at which it can be seen. */
@@ -66,7 +69,8 @@ export class Search {
     const holds = (line: Track) => {
       const cpu = line.kind === "cpu" ? this.page.cpu(line.id) : undefined;
       const thread = line.kind === "thread" ? this.page.thread(line.id) : undefined;
-      return (cpu !== undefined && wanted.cpu(cpu)) || (thread !== undefined && wanted.thread(thread));
+      const lane = line.kind === LOCKS.kind ? this.page.lock(line) : undefined;
+      return (cpu !== undefined && wanted.cpu(cpu)) || (thread !== undefined && wanted.thread(thread)) || (lane?.lock != null && wanted.lock(searched(lane), lane.lock.pid));
     };
     const tracks = this.page.tracks().filter(holds);
     this.hits = tracks.map((line) => ({ kind: line.kind, id: line.id, at: -1, length: 0, label: line.label }));

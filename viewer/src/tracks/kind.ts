@@ -14,6 +14,8 @@ export interface KindOfTrack {
   readonly words: (value: number, unit: string) => string;
   /** Whether only the begins of slices are drawn. */
   readonly begins?: boolean;
+  /** By the numbers of states: whether their slices have a thread, and its colour or a paler one. */
+  readonly ofThread?: readonly ("full" | "paler" | null)[];
 }
 
 /** Formats a number with at most four decimal places and its unit. */

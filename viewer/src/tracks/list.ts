@@ -9,6 +9,7 @@ import { IDLE_ENDS } from "./idle_ends";
 import { IDLE_TYPES } from "./idle_types";
 import { IPC } from "./ipc";
 import { plain, type KindOfTrack } from "./kind";
+import { LOCK_WAITERS, LOCKS } from "./locks";
 import { MARKS } from "./marks";
 import { MOMENTS } from "./moments";
 import { PARKING } from "./parking";
@@ -18,8 +19,9 @@ import { RATES } from "./rates";
 import { REGIONS } from "./regions";
 import { REQUESTS } from "./requests";
 import { TEMPERATURE } from "./temperature";
+import { THROTTLED } from "./throttled";
 
-const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, PERIODS, REQUESTS, REGIONS, POWER, TEMPERATURE, FREQUENCY, IPC, RATES, COUNTING, IDLE_TYPES, IDLE, IDLE_ENDS, PARKING];
+const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, PERIODS, REQUESTS, REGIONS, LOCKS, LOCK_WAITERS, THROTTLED, POWER, TEMPERATURE, FREQUENCY, IPC, RATES, COUNTING, IDLE_TYPES, IDLE, IDLE_ENDS, PARKING];
 
 /** The kinds that have a look of their own, by name. */
 export const KINDS: ReadonlyMap<string, KindOfTrack> = new Map(ALL.map((of) => [of.kind, of]));

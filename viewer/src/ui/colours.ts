@@ -2,10 +2,11 @@
 
 import { ONLY } from "../model/changes";
 import { BY, type By, type Facts } from "../model/facts";
-import { ofHash, pixel, type Palette } from "../model/palette";
+import { ofHash, paler, pixel, type Palette } from "../model/palette";
 import type { Ink } from "../model/raster";
 import type { Slices } from "../model/slices";
 import type { Kind } from "../model/tiles";
+import type { KindOfTrack } from "../tracks/kind";
 import { extraStyle } from "../tracks/list";
 
 /** The number of the states "running" and "busy". */
@@ -46,7 +47,12 @@ export function colourOf(colouring: Colouring, { kind, state, what, id }: Colour
     return palette.thread[state] ?? palette.dim;
   }
   const style = extraStyle(kind);
-  if (style) return style.colourOf(palette, state);
+  if (style) {
+    const tone = style.ofThread?.[state] ?? null;
+    if (tone === null) return style.colourOf(palette, state);
+    const colour = ofHash(palette, facts[by === "process" ? by : "thread"](what));
+    return tone === "full" ? colour : paler(colour, palette.page);
+  }
   if (state !== RUNS || by === "state") return palette.cpu[state] ?? palette.dim;
   if (changed) return palette.changes[changed.classOf(what)] ?? palette.dim;
   if (by === "thread" || by === "process") return ofHash(palette, facts[by](what));
@@ -90,7 +96,8 @@ export class Looks {
     if (known) return known;
     const states = Uint32Array.from({ length: 256 }, (_, state) => pixel(colourOf({ ...colouring, by: kind === "cpu" ? "state" : by }, { kind, state, what: 0, id })));
     const running = runningPixels(colouring, kind, id);
-    const look = { pixel: running ? (state: number, what: number) => (state === RUNS ? running(what) : states[state]!) : (state: number) => states[state]!, inks: new WeakMap<Slices, Ink>() };
+    const ofThread = extraStyle(kind)?.ofThread;
+    const look = ofThread ? { pixel: threadPixels(colouring, ofThread, states), inks: new WeakMap<Slices, Ink>() } : { pixel: running ? (state: number, what: number) => (state === RUNS ? running(what) : states[state]!) : (state: number) => states[state]!, inks: new WeakMap<Slices, Ink>() };
     looks.set(number, look);
     return look;
   }
@@ -118,6 +125,17 @@ function runningPixels({ palette, by, facts, changed }: Colouring, kind: Kind, i
   if (changed) return of(palette.changes, changed.classOf);
   if (by === "type") return of(palette.types, () => facts.type(id));
   return by === "priority" ? of(palette.priorities, facts.priority) : of(palette.threads, facts[by]);
+}
+
+/** The pixels of slices that have a thread in some states. */
+function threadPixels({ palette, by, facts }: Colouring, tones: NonNullable<KindOfTrack["ofThread"]>, states: Uint32Array): Look["pixel"] {
+  const place = facts[by === "process" ? by : "thread"];
+  const full = Uint32Array.from(palette.threads, pixel);
+  const pale = Uint32Array.from(palette.threads, (colour) => pixel(paler(colour, palette.page)));
+  return (state, what) => {
+    const tone = tones[state] ?? null;
+    return tone === null ? states[state]! : (tone === "full" ? full : pale)[place(what) % full.length]!;
+  };
 }
 
 /** Returns whether a thread's track is hatched: no thread of the other trace has its role. */

@@ -3,10 +3,12 @@
 import type { CpuState, ThreadState } from "../generated/tables";
 import type { Slice } from "../model/slices";
 import { length, point } from "../model/time";
-import type { KindInfo } from "../model/layout";
+import type { KindInfo, Lock } from "../model/layout";
 import type { Selected, Span } from "../model/view";
 import { Chain } from "../panels/chains";
-import { waitCells, waitOf } from "../panels/waited";
+import { lockCells, waitersOf } from "../panels/locks";
+import { isMostlyThrottled, throttledCell, throttledIn } from "../panels/throttled";
+import { waitCells, waitOf, type Wait } from "../panels/waited";
 import { source } from "../source";
 import { breakEven, endWords, type IdleEnd } from "../tracks/idle_ends";
 import type { KindOfTrack } from "../tracks/kind";
@@ -24,6 +26,13 @@ export interface PageActions {
   readonly changeOf: (thread: number) => Node[];
   /** What is shown while nothing is selected. */
   readonly idle: () => Node[];
+  /** Returns the track of the lock of a wait; null if it has none. `pid` is the process of its word. */
+  readonly lockOf: (wait: { readonly kind: string; readonly object: string | null }, pid: number | null) => number | null;
+  /** Shows the track of a lock at a time. */
+  readonly toLock: (track: number, at: number) => void;
+  readonly pidOf: (thread: number) => number | null;
+  /** Whether any thread is known to have been throttled. */
+  readonly hasThrottled: boolean;
   /** Draws the arrows of a chain, or clears them. */
   readonly chain: (of: Chain | null) => void;
 }
@@ -63,12 +72,14 @@ export class Details {
     if (stretch.prio !== null) cells.push(["Dynamic priority", String(stretch.prio)]);
     if (stretch.exec_ns !== null) cells.push(["Run time charged by the kernel", length(stretch.exec_ns)]);
     if (stretch.state === "ready") cells.push(["Woken by", this.waker(stretch)]);
-    const parts: Node[] = [heading(`${this.page.nameOf(key)}: ${stretch.state}`), facts(cells)];
+    const parts: Node[] = [heading(`${this.page.nameOf(key)}: ${stretch.reason === "throttled" ? stretch.reason : stretch.state}`), facts(cells)];
     const change = this.page.changeOf(key);
     this.panel.replaceChildren(...parts, ...change);
     const wait = stretch.state === "blocked" ? await this.request(turn, () => waitOf(key, stretch)) : null;
+    const throttled = stretch.state === "ready" && this.page.hasThrottled ? await this.request(turn, () => throttledIn(key, stretch)) : 0;
     if (turn !== this.turn) return;
-    if (wait) parts.push(facts(waitCells(wait, (thread, when) => this.link(this.page.nameOf(thread), { kind: "thread", id: thread, at: when }))));
+    if (throttled) parts.push(facts([throttledCell(throttled, stretch)]));
+    if (wait) parts.push(facts(waitCells(wait, this.threadLink, this.lockLink(key, wait, at))));
     const neighbours = await this.request(turn, () => this.neighbours(key, stretch));
     if (neighbours) this.panel.replaceChildren(...parts, facts(neighbours), ...change);
     if (!neighbours) return;
@@ -79,7 +90,8 @@ export class Details {
     const chain = await this.request(turn, () => Chain.of(key, woken, running));
     if (!chain) return;
     this.page.chain(chain);
-    const cpu = stretch.state === "ready" ? stretch.cpu : null;
+    // A thread that is throttled does not wait for the CPU on whose queue it was.
+    const cpu = stretch.state === "ready" && !isMostlyThrottled(throttled ?? 0, stretch) ? stretch.cpu : null;
     if (cpu !== null) {
       const meanwhile = await this.request(turn, () => source.rows<CpuState>("cpu_state", stretch.start_ns, stretch.end_ns, { cpu }));
       if (!meanwhile) return;
@@ -127,6 +139,26 @@ export class Details {
     const range = rangeOf(lane, slice);
     if (range !== null) cells.push(["For commands", `--range '${range}'`]);
     this.panel.replaceChildren(heading(title), ...note, facts(cells));
+  }
+
+  /** Shows a lock, a slice of its track, and which threads waited at a time of it. */
+  async lock(title: string, lock: Lock, slice: Slice | null, waiting: Slice | null, at: number): Promise<void> {
+    const turn = this.nextTurn();
+    const only = paragraph("A lock is shown while threads wait for it; who holds it otherwise is not recorded.");
+    const parts = [heading(title), facts(lockCells(lock, slice, waiting, this.threadLink)), only];
+    this.panel.replaceChildren(...parts);
+    const waiters = slice && (await this.request(turn, () => waitersOf(lock, Math.floor(at), this.page.pidOf)));
+    if (!waiters || waiters.length === 0) return;
+    const table = document.createElement("table");
+    for (const of of waiters.slice(0, MAX_ROWS)) {
+      const line = table.insertRow();
+      line.insertCell().append(this.threadLink(of.thread, of.since));
+      const time = line.insertCell();
+      time.className = "time";
+      time.append(length(of.lasted));
+    }
+    const more = waiters.length > MAX_ROWS ? [paragraph(`and ${waiters.length - MAX_ROWS} more threads`)] : [];
+    this.panel.replaceChildren(...parts.slice(0, -1), heading(`Waiting at ${point(Math.floor(at))}, so far`), table, ...more, only);
   }
 
   /** Shows what is drawn of a stretch, until its rows arrive. */
@@ -212,6 +244,14 @@ export class Details {
     }
     const more = rows.length > MAX_ROWS ? [paragraph(`and ${rows.length - MAX_ROWS} more stretches`)] : [];
     return [heading(`CPU ${cpu} meanwhile`), table, ...more];
+  }
+
+  private readonly threadLink = (thread: number, at: number): Node => this.link(this.page.nameOf(thread), { kind: "thread", id: thread, at });
+
+  /** Returns a link to the track of the lock for which a thread waits at a time; null if it has none. */
+  private lockLink(thread: number, wait: Wait, at: number): ((label: string) => Node) | null {
+    const track = this.page.lockOf(wait, wait.pid ?? this.page.pidOf(thread));
+    return track === null ? null : (label) => link(label, () => this.page.toLock(track, Math.max(wait.start_ns, Math.min(at, wait.end_ns - 1))));
   }
 
   private link(label: string, to: Selected): HTMLButtonElement {

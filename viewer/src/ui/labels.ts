@@ -31,12 +31,20 @@ function cut(pen: CanvasRenderingContext2D, font: string, text: string, width: n
 
 /** A label with a TID or PID, and what follows it. */
 const WITH_ID = /^(.+?) \(?(?:thread|process) (\d+)\)?(.*)$|^(.+) (\d+)$/;
+/** A lock's label with an address, whose end differs from that of others, and a PID. */
+const LOCK = /^(.+) 0x[0-9a-f]*?([0-9a-f]{1,4}) \(process (\d+)\)$/;
 /** The part of a label's width that an ID with what follows it takes at most. */
 const TAIL = 0.6;
 
 /** Cuts the label of a track; its ID stays, since threads of a pool have one name. */
 function cutLabel(pen: CanvasRenderingContext2D, font: string, text: string, width: number): string {
   const whole = cut(pen, font, text, width);
+  const lock = whole === text ? null : LOCK.exec(text);
+  if (lock) {
+    const [kind, end, id] = lock.slice(1) as [string, string, string];
+    const short = [`${kind} …${end} ${id}`, `…${end} ${id}`].find((of) => widthOf(pen, of) <= width);
+    if (short !== undefined) return short;
+  }
   const parts = whole === text ? null : WITH_ID.exec(text);
   if (!parts) return whole;
   const [id, rest] = [` ${parts[2] ?? parts[5]}`, parts[3] ?? ""];

@@ -47,8 +47,8 @@ function busyOf(palette: Palette, by: By, types: ReadonlySet<string>): HTMLEleme
   }
 }
 
-/** Fills the legend with the states and the meaning of bar heights. `types` has the core types of the machine; without CPUs and threads, none of it is shown. */
-export function fillLegend(footer: HTMLElement, palette: Palette, by: By, states: { thread: readonly string[]; cpu: readonly string[] }, types: ReadonlySet<string>): void {
+/** Fills the legend with the states and the meaning of bar heights. `isThrottled`: whether throttled time is recorded; `types` has the core types of the machine; without CPUs and threads, none of it is shown. */
+export function fillLegend(footer: HTMLElement, palette: Palette, by: By, states: { thread: readonly string[]; cpu: readonly string[] }, types: ReadonlySet<string>, isThrottled: boolean): void {
   const both = by === "type" || by === "priority";
   const threads = states.thread.flatMap((word, at) => (word === "exited" || (both && word === "running") ? [] : [item(palette.thread[at] ?? "", word)]));
   // Folded CPUs are busy in the colour of the state, whatever ran.
@@ -57,5 +57,6 @@ export function fillLegend(footer: HTMLElement, palette: Palette, by: By, states
   const height = span("Bar height: share of the pixel's time. Tick at the top: ran for less than a pixel");
   const band = span("Band in a ready slice: the thread that ran instead");
   const first = both ? [span("Running and busy:"), ...busy] : [];
-  footer.replaceChildren(...first, span("Threads:"), ...threads, span("CPUs:"), ...(both ? [] : busy), ...cpus, height, band);
+  const throttled = isThrottled ? [item(palette.throttled, "throttled (CPU quota)")] : [];
+  footer.replaceChildren(...first, span("Threads:"), ...threads, ...throttled, span("CPUs:"), ...(both ? [] : busy), ...cpus, height, band);
 }

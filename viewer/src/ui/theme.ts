@@ -44,7 +44,7 @@ export function applyTheme(page: Page): void {
   const title = page.changes?.legend() ?? null;
   const isEmpty = page.about.cpus.length === 0 && page.about.threads === 0;
   if (isEmpty && title === null) element("legend").textContent = page.about.kinds.length === 0 ? "" : "Bar height: mean of the pixel's time; lighter: the maximum";
-  else if (title === null) fillLegend(element("legend"), palette, by, { thread: THREAD_STATES, cpu: CPU_STATES }, new Set(page.about.cpus.map((cpu) => cpu.core_type)));
+  else if (title === null) fillLegend(element("legend"), palette, by, { thread: THREAD_STATES, cpu: CPU_STATES }, new Set(page.about.cpus.map((cpu) => cpu.core_type)), page.scene.hasThrottled);
   else fillChanges(element("legend"), palette, by, title);
   page.changed();
 }

@@ -12,8 +12,10 @@ import { copy, eachReady } from "../model/instead";
 import { IDLE } from "../tracks/idle";
 import { ENDS } from "../tracks/idle_ends";
 import { extraStyle } from "../tracks/list";
+import { HELD, LAST, LOCKS, MIN_WITH_WAITERS, WAITERS, WAITERS_HEIGHT } from "../tracks/locks";
 import { fillBegins } from "../tracks/moments";
 import { paintStack } from "../tracks/stack";
+import { divide, THROTTLING } from "../tracks/throttled";
 import { emptyHeights, fillHeights, paintHeights, type Heights } from "../tracks/values";
 import type { Selected, Span } from "../model/view";
 import { colourOf, isHatched, Looks, RUNS, type Colouring } from "./colours";
@@ -57,6 +59,10 @@ export interface Scene extends Colouring {
   overlay: Overlay;
   /** Whether it is recorded what ended idle time. */
   hasIdleEnds: boolean;
+  /** Whether any thread is known to have been throttled. */
+  hasThrottled: boolean;
+  /** The maximum number of threads that waited for each lock, by its track. */
+  waiters: ReadonlyMap<number, number>;
   nameOf: (thread: number) => string;
 }
 
@@ -272,6 +278,8 @@ export class Timeline {
         add(line.kind, line.track);
         for (const layer of line.layers ?? []) add(line.kind, layer.track);
         if (line.kind === IDLE.kind && scene.hasIdleEnds) add(ENDS, line.track);
+        if (line.kind === "thread" && scene.hasThrottled) add(THROTTLING, line.track);
+        if (line.kind === LOCKS.kind) add(WAITERS, line.track);
       } else if (hasPicture(line)) {
         for (const lane of line.counts ?? []) if (lane) add(COUNTS, lane.track);
         for (const cpu of line.cpus) add("cpu", cpu);
@@ -332,6 +340,11 @@ export class Timeline {
         continue;
       }
       const row = this.row(scene, line);
+      if (line.kind === LOCKS.kind) {
+        this.paintLock(scene, line, row, pixels, width, left, bar);
+        paintGrid(pixels, width, left, top, bottom - gap - 1, grid, gridded);
+        continue;
+      }
       paint(pixels, width, left, row, bar, page);
       paintGrid(pixels, width, left, top, bottom - gap - 1, grid, gridded);
       if (line.kind === "thread" || line.kind === "cpu") hatchUnknown(pixels, width, left, row, bar, unknown, page);
@@ -342,10 +355,17 @@ export class Timeline {
       if (line.kind !== "thread") continue;
       if (isHatched(scene.changed, line.id)) hatch(pixels, width, left, bar, page);
       // Colours of other threads would look like a change of this one.
-      if (scene.changed || line.height < MIN_BANDED) continue;
+      if (scene.changed) continue;
       // Below the ticks, and above the lowest rows, which every bar fills.
-      const band = this.band(line, cpuRows);
-      if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * ratio), height: Math.round(BAND * ratio), tick: 0 });
+      const at = { top: top + Math.round((line.height < MIN_BANDED ? 1 : 5) * ratio), height: Math.round((line.height < MIN_BANDED ? 2 : BAND) * ratio), tick: 0 };
+      const band = line.height < MIN_BANDED ? null : this.band(line, cpuRows);
+      if (band) paint(pixels, width, left, band, at);
+      if (!scene.hasThrottled) continue;
+      const throttled = this.row(scene, { kind: THROTTLING, track: line.track, id: line.id });
+      const all = divide(throttled, row, pixel(palette.thread[READY]!), this.rows.take(this.picture.columns));
+      if (!all) continue;
+      paint(pixels, width, left, throttled, { ...bar, tick: 0 });
+      paint(pixels, width, left, all, at);
     }
     // Below the last line. Pinned ones are at the end of the list, but at the top of the picture.
     const end = lines.reduce((end, line) => Math.max(end, topOf(line, scene) + line.height), 0);
@@ -399,6 +419,23 @@ export class Timeline {
     paintHeights(pixels, width, left, row, bar, colours, across === null ? null : across / top);
   }
 
+  /** Paints a lock's track: who held it, and below, how many threads waited. */
+  private paintLock(scene: Scene, line: Track, row: Row, pixels: Uint32Array, width: number, left: number, bar: Bar): void {
+    const { palette } = scene;
+    const page = pixel(palette.page);
+    const low = line.height < MIN_WITH_WAITERS ? 0 : Math.round(WAITERS_HEIGHT * this.ratio);
+    const upper = { ...bar, height: bar.height - low };
+    paint(pixels, width, left, row, upper, page);
+    hatchUnknown(pixels, width, left, row, upper, pixel(palette.thread[UNKNOWN]!), page);
+    if (low === 0) return;
+    const [heights] = this.emptied(this.picture.columns);
+    this.fillLane(heights, line.track, scene.waiters.get(line.track) ?? 1, WAITERS);
+    // A line of the page's colour separates the two.
+    const lower = { top: upper.top + upper.height + 1, height: low - 1, tick: 0 };
+    const colour = palette.dim;
+    paintHeights(pixels, width, left, heights, lower, { mean: pixel(colour), most: pixel(paler(colour, palette.page)), line: page, page }, null);
+  }
+
   /** Paints a track of stacked values. */
   private paintLayers(scene: Scene, line: Track, layers: readonly Layer[], pixels: Uint32Array, width: number, left: number, bar: Bar): void {
     const of = extraStyle(line.kind);
@@ -442,9 +479,9 @@ export class Timeline {
     paintSummary(pixels, width, left, running.mean, line.counts ? ready.mean : null, bar, { busy: pixel(busy!), ready: pixel(palette.thread[READY]!), page: pixel(palette.page) });
   }
 
-  private fillLane(row: Heights, track: number, top: number): void {
+  private fillLane(row: Heights, track: number, top: number, kind: Kind = COUNTS): void {
     const { scale } = this.picture;
-    for (const { slices, begin, end } of this.parts({ kind: COUNTS, track })) fillHeights(row, slices, track % TRACKS, scale, begin, end, top);
+    for (const { slices, begin, end } of this.parts({ kind, track })) fillHeights(row, slices, track % TRACKS, scale, begin, end, top);
   }
 
   /** Returns what ran on the CPU on whose queue a thread was ready; null if it was never ready. */
@@ -483,18 +520,22 @@ export class Timeline {
     return parts;
   }
 
-  /** Writes the names of threads into slices of CPUs where there is room. */
+  /** Writes the names of threads into slices of CPUs and locks where there is room. */
   private writeNames(scene: Scene, lines: readonly Line[]): void {
     const { pen, ratio } = this;
     const { scale, columns } = this.picture;
     for (const line of lines) {
-      if (line.kind !== "cpu") continue;
-      const y = AXIS + topOf(line, scene) + line.height / 2 - 1;
+      const isLock = line.kind === LOCKS.kind;
+      if (!isTrack(line) || (line.kind !== "cpu" && !isLock)) continue;
+      const low = isLock && line.height >= MIN_WITH_WAITERS ? WAITERS_HEIGHT : 0;
+      const y = AXIS + topOf(line, scene) + (line.height - low) / 2 - 1;
       for (const { slices, begin, end } of this.parts(line)) {
-        eachWide(slices, line.track % TRACKS, scale, { first: begin, last: end, width: columns }, RUNS, MIN_NAMED * ratio, (thread, from, to) => {
-          pen.fillStyle = ink(colourOf(scene, { kind: "cpu", state: RUNS, what: thread, id: line.id }));
-          pen.fillText(this.cutter.cut(pen, scene.nameOf(thread), (to - from) / ratio - 6), LABELS + from / ratio + 3, y);
-        });
+        for (const state of isLock ? [HELD, LAST] : [RUNS]) {
+          eachWide(slices, line.track % TRACKS, scale, { first: begin, last: end, width: columns }, state, MIN_NAMED * ratio, (thread, from, to) => {
+            pen.fillStyle = ink(colourOf(scene, { kind: line.kind, state, what: thread, id: line.id }));
+            pen.fillText(this.cutter.cut(pen, scene.nameOf(thread), (to - from) / ratio - 6), LABELS + from / ratio + 3, y);
+          });
+        }
       }
     }
   }

@@ -3,12 +3,14 @@
 import type { About } from "../api";
 import { CPU_STATES, THREAD_STATES } from "../generated/tables";
 import { countedFacts, countingFacts, isCounted, type Drawn } from "../model/counted";
-import type { KindInfo, Track } from "../model/layout";
+import type { KindInfo, Lane, Track } from "../model/layout";
 import type { Slice } from "../model/slices";
 import { length } from "../model/time";
 import { extraStyle } from "../tracks/list";
 import { AWAKE, breakEven, ENDS, endOf, endWords, type IdleEnd } from "../tracks/idle_ends";
+import { holderWords, LOCKS, lockWords, WAITERS } from "../tracks/locks";
 import { layerFacts } from "../tracks/stack";
+import { THROTTLING } from "../tracks/throttled";
 import { valueFacts } from "./extra";
 
 export class Words {
@@ -20,20 +22,37 @@ export class Words {
     [this.about, this.nameOf, this.drawn] = [about, nameOf, drawn];
   }
 
-  /** Returns a slice's state, and its CPU or thread, as text. */
-  parts(line: Track, slice: Slice): [string, string] {
+  /** Returns a slice's state at a time, and its CPU or thread, as text. */
+  parts(line: Track, slice: Slice, at: number): [string, string] {
+    if (line.kind === LOCKS.kind) return [holderWords(slice.state, this.nameOf(slice.what)), ""];
     if (extraStyle(line.kind)) return [this.infoOf(line)?.states[slice.state] ?? "unknown", ""];
     if (line.kind === "cpu") {
       const state = CPU_STATES[slice.state] ?? "unknown";
       return [state, state === "busy" ? this.nameOf(slice.what) : ""];
     }
     const state = THREAD_STATES[slice.state] ?? "unknown";
+    if (state === "ready" && slice.stretches === 1 && this.throttledAt(line, at)?.stretches === 1) return [THROTTLING, "by its cgroup's CPU quota"];
     return [state, slice.what < 0 ? "" : state === "running" ? `on CPU ${slice.what}` : state === "ready" ? `queued on CPU ${slice.what}` : `last on CPU ${slice.what}`];
   }
 
   /** Returns the description of a line's kind; `undefined` for CPUs and threads. */
   infoOf(line: Track): KindInfo | undefined {
     return this.about.kinds.find((info) => info.kind === line.kind);
+  }
+
+  /** Returns the description of a line's track; `undefined` for CPUs and threads. */
+  laneOf(line: Track): Lane | undefined {
+    return this.infoOf(line)?.lanes.find((lane) => lane.track === line.track);
+  }
+
+  /** Returns how many threads wait for a lock at a time. */
+  waiting(line: Track, at: number): Slice | null {
+    return this.drawn.slice(WAITERS, line.track, at);
+  }
+
+  /** Returns the slice of throttled time of a thread at a time; null if it was not throttled, or that is not recorded. */
+  private throttledAt(line: Track, at: number): Slice | null {
+    return line.kind === "thread" && this.about.kinds.some((info) => info.kind === THROTTLING) ? this.drawn.slice(THROTTLING, line.track, at) : null;
   }
 
   /** Describes a slice of a counter; null for other tracks. */
@@ -85,10 +104,13 @@ export class Words {
     const layered = this.layered(line, at);
     if (layered) return layered.map(([name, value]) => `${name} ${value}`).join("; ");
     if (style && slice.mean !== undefined) return valueFacts(style, this.infoOf(line)?.unit ?? "", slice).map(([name, value]) => `${name} ${value}`).join("; ");
-    const [state, what] = this.parts(line, slice);
+    if (line.kind === LOCKS.kind) return lockWords(slice, this.waiting(line, at), this.nameOf);
+    const [state, what] = this.parts(line, slice, at);
     const len = length(slice.end - slice.start);
     if (slice.stretches === 1) return [state, what, len, this.endWords(line, slice, at)].filter((part) => part !== "").join(", ");
     const share = `${state} for ${length(slice.stateNs)} of ${len}`;
-    return `${slice.stretches} short stretches; ${share}${what === "" ? "" : `; ${what} for ${length(slice.whatNs)}`}`;
+    const throttled = this.throttledAt(line, at);
+    const more = throttled ? `; throttled for ${length(throttled.stateNs)} of ${length(throttled.end - throttled.start)}` : "";
+    return `${slice.stretches} short stretches; ${share}${what === "" ? "" : `; ${what} for ${length(slice.whatNs)}`}${more}`;
   }
 }

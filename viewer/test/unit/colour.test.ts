@@ -62,12 +62,13 @@ test("colours of threads differ from those of every state by 15, and from each o
     assert.ok(palette.threads.length >= 12);
     const threads = palette.threads.map(lab);
     for (const [at, thread] of threads.entries()) {
-      for (const state of [...palette.thread, ...palette.cpu]) {
+      for (const state of [...palette.thread, palette.throttled, ...palette.cpu]) {
         const by = difference(thread, lab(state));
         assert.ok(by >= 15, `${name}: ${palette.threads[at]} and the state's ${state} differ by ${by}`);
       }
       for (const other of threads.slice(at + 1)) assert.ok(difference(thread, other) >= 10, `${name}: ${palette.threads[at]}`);
     }
+    for (const state of palette.thread) assert.ok(difference(lab(state), lab(palette.throttled)) >= 15, `${name}: throttled and ${state}`);
     // Core types and priorities have colours of this palette, so the same holds for them.
     for (const colour of [...palette.types, ...palette.priorities]) assert.ok(palette.threads.includes(colour));
     assert.equal(new Set(palette.types).size, palette.types.length);

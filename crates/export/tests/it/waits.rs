@@ -16,22 +16,46 @@ object  .  .  .  . . A=pipe7 . . . A=kernel_mutex3<B . . . A=socket5:10.0.0.1:80
 process A  B<A . . . . . . . . . . . . . .
 ";
 
+/// A and C wait for a mutex: B, which the memory names, wakes C, which wakes A. Later, D is throttled from 12 to 15 ms.
+const LOCKED: &str = "
+cpu0     As .  .  .  .  .  .  .  A  As D  Dr .  .  .  D  D  D
+cpu1     .  B  Bs .  B  B  .  .  .  .  .  .  .  .  .  .  .  .
+cpu2     Cs Cs .  .  .  .  C  C  C  .  .  .  .  .  .  .  .  .
+waking   .  .  .  .  B<.@1 C<B@1 . A<C@2 . . . . . . . . . .
+futex    .  A=m1<B C=m1<B . . . . . . . . . . . . . . .
+throttle .  .  .  .  .  .  .  .  .  .  .  .  D( .  .  D) .  .
+process  A  B<A C<A D<A .  .  .  .  .  .  .  .  .  .  .  .  .  .
+";
+
 fn drawn() -> Session {
-    let trace = testkit::trace(DRAWN);
+    drawn_from(DRAWN)
+}
+
+fn drawn_from(text: &str) -> Session {
+    let trace = testkit::trace(text);
     session(trace.facts, trace.batch)
 }
 
-/// The viewer's fixture is this drawing.
+/// A fixture of the viewer is this drawing.
 #[test]
 fn the_fixture_of_the_viewer_has_these_waits() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/test/browser/waits.pftrace");
-    let before = drawn();
+    is_fixture("waits.pftrace", &drawn());
+}
+
+/// So is this one.
+#[test]
+fn the_fixture_of_the_viewer_has_this_lock() {
+    is_fixture("locks.pftrace", &drawn_from(LOCKED));
+}
+
+fn is_fixture(name: &str, before: &Session) {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/test/browser").join(name);
     if testkit::cases::is_blessing() {
-        std::fs::write(&fixture, exported(&Perfetto, &before, &Options::default())).unwrap();
+        std::fs::write(&fixture, exported(&Perfetto, before, &Options::default())).unwrap();
     }
     let after = Session::open(&fixture, PassOptions::default()).unwrap();
-    for table in ["object_waits", "lock_waits", "thread_state"] {
-        assert_eq!(rows(&before, table), rows(&after, table), "{table}");
+    for table in ["object_waits", "lock_waits", "throttled", "thread_state"] {
+        assert_eq!(rows(before, table), rows(&after, table), "{table}");
     }
 }
 

@@ -7,7 +7,7 @@
 //!      frame-sources, frames-N, causes-0-RANK       the slowest frames of the first sources (`frames`)
 //!      slices-KIND-LEVEL                           slices at 2 to LEVEL ns per pixel that the next coarser level lacks (`detail`)
 //!      thread_state, cpu_state                     the stretches, if both fit
-//!      object_waits                                what each wait was for, if that fits too
+//!      object_waits, throttled                     what each wait was for, and when threads were throttled, if that fits too
 //!      start                                       the view with which the page begins, if one was given
 //!      held                                        which of these are present, and the finest level
 //! ```
@@ -185,14 +185,16 @@ impl<'a> PendingKind<'a> {
     }
 }
 
-/// Adds the rows of all stretches, if they fit; and what each wait was for, if that fits too.
+/// Adds the rows of all stretches, if they fit; and what each wait was for and when threads were throttled, if that fits too.
 fn rows(session: &Session, blocks: &mut Blocks) -> Result<bool, ServeError> {
     let Some(threads) = packed(session, &tables::THREAD_STATE, blocks.left())? else { return Ok(false) };
     let Some(cpus) = packed(session, &tables::CPU_STATE, blocks.left() - threads.len())? else { return Ok(false) };
     blocks.add(tables::THREAD_STATE.name, &threads);
     blocks.add(tables::CPU_STATE.name, &cpus);
-    if let Some(waits) = packed(session, &tables::OBJECT_WAITS, blocks.left())? {
-        blocks.add(tables::OBJECT_WAITS.name, &waits);
+    for def in [&tables::OBJECT_WAITS, &tables::THROTTLED].into_iter().filter(|def| session.may_have_rows(def)) {
+        if let Some(rows) = packed(session, def, blocks.left())? {
+            blocks.add(def.name, &rows);
+        }
     }
     Ok(true)
 }

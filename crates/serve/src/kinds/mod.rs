@@ -11,11 +11,13 @@ mod idle;
 mod idle_ends;
 mod idle_types;
 mod intervals;
+mod locks;
 mod marks;
 mod moments;
 mod parking;
 mod power;
 mod temperature;
+mod throttled;
 
 use crate::ServeError;
 use crate::build_levels::Target;
@@ -32,6 +34,9 @@ pub(crate) const KINDS: &[KindDef] = &[
     KindDef { name: "periods", from: Source::Intervals, values: false, new: intervals::periods },
     KindDef { name: "requests", from: Source::Intervals, values: false, new: intervals::requests },
     KindDef { name: "regions", from: Source::Intervals, values: false, new: intervals::regions },
+    KindDef { name: "locks", from: Source::LockWaits, values: false, new: locks::holders },
+    KindDef { name: "lock_waiters", from: Source::LockWaits, values: true, new: locks::waiters },
+    KindDef { name: "throttled", from: Source::Throttled, values: false, new: throttled::new },
     KindDef { name: "power", from: Source::Events, values: true, new: power::new },
     KindDef { name: "temperature", from: Source::Events, values: true, new: temperature::new },
     KindDef { name: "frequency", from: Source::Events, values: true, new: frequency::new },
@@ -75,6 +80,10 @@ pub(crate) enum Source {
     IdleStays,
     /// Periods, requests and parallel regions; those of a kind in the order of their table.
     Intervals,
+    /// The rows of the table of waits for locks, if any were recorded.
+    LockWaits,
+    /// The rows of the table of throttled times, if throttling was recorded.
+    Throttled,
 }
 
 /// Builds the tracks of a kind; only the method for its own [`Source`] is called.
@@ -85,6 +94,8 @@ pub(crate) trait Kind {
     fn event(&mut self, _: &Event, _: &[Box<str>]) {}
     fn frame(&mut self, _: &[Value]) {}
     fn idle_stay(&mut self, _: &[Value]) {}
+    fn lock_wait(&mut self, _: &[Value]) {}
+    fn throttled(&mut self, _: &[Value]) {}
     /// The name is that of the thread or region.
     fn interval(&mut self, _: IntervalKind, _: &Interval<'_>, _: &str) {}
     /// Returns the description of the kind, or `None` if the trace has no such data.
@@ -126,6 +137,9 @@ pub(crate) struct Lane {
     /// The counter that the track is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) counter: Option<counted::Counter>,
+    /// The lock that the track is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lock: Option<locks::Lock>,
     /// The layers of stacked values, from the top; empty unless values are stacked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) layers: Vec<Layer>,
@@ -143,7 +157,7 @@ pub(crate) struct Layer {
 
 impl Lane {
     fn new(track: u32, label: String) -> Self {
-        Self { track, label, most: 0.0, thread: None, range: None, counter: None, layers: Vec::new() }
+        Self { track, label, most: 0.0, thread: None, range: None, counter: None, lock: None, layers: Vec::new() }
     }
 }
 
