@@ -56,6 +56,7 @@
 //! | `futex` | `A=m1<B`: A leaves its CPU to wait for word 1, a mutex whose memory names B; `A=m1`: it names no thread, as with Rust's. `p` for a mutex with priority inheritance, `r` for a rwlock, `t` for the end of B, `s` for a condition variable, `k` for a word of its own |
 //! | `object` | `A=pipe7`: A leaves its CPU to wait for pipe 7 (the kinds of the table wait_objects); `A=socket5:a.b`: with a name; `A=kernel_mutex3<B`: for a lock of the kernel that B holds |
 //! | `futexes` | `A=m1`: A calls futex to wait for word 1, as in row `futex`; `A=w1`: to wake it; `A`: it returns |
+//! | `readied` | `A=socket5:a.b`: in the epoll set for which A waits, this became ready, and A is woken |
 //! | `called` | `A=tgkill`: the thread that wakes A does not wake the futex for which A waits, but is in this call; `A=`: in none |
 //! | `begin` | `x`: the recording begins here; earlier events only set the states at its begin |
 //!

@@ -41,6 +41,7 @@ export function waitCells(wait: Wait, thread: (key: number, at: number) => Node 
   if (wait.reason !== null) cells.push(["In", wait.reason]);
   // With its address or number, as its track has it.
   cells.push(["Waits for", object ? object(`${wait.kind.replaceAll("_", " ")} ${wait.object}`) : whatOf(wait)]);
+  if (wait.ready_kind !== null) cells.push(["Became ready", whatOf({ kind: wait.ready_kind, object: wait.ready_object, name: wait.ready_path })]);
   if (wait.holder !== null) cells.push(["Held by", thread(wait.holder, wait.start_ns)]);
   // Several threads in turn: the first one is known.
   if (wait.holder !== null && wait.held_ns != null && (wait.holders ?? 1) > 1) cells.push(["Held by it for", `${length(wait.held_ns)}, then by ${wait.holders! - 1} other${wait.holders === 2 ? "" : "s"}`]);

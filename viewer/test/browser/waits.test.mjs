@@ -32,13 +32,15 @@ async function details(page, to, what) {
 
 test("a blocked stretch shows what it waits for, who held it and what ended it, and the comma key goes there", { skip }, async () => {
   const { page, wrong } = await opened(at);
-  const waits = (await rows(page, "object_waits", { from: 0, to: 20e6 })).filter((row) => row.kind !== "unknown");
+  const waits = (await rows(page, "object_waits", { from: 0, to: 24e6 })).filter((row) => row.kind !== "unknown");
   const whole = (await hash(page)).match(/t=\d+\.\.\d+/)[0];
   const of = (kind) => waits.find((row) => row.kind === kind);
   const place = (kind) => `${whole}&sel=thread:${of(kind).thread}@${Number(of(kind).start_ns) + 1}`;
   await details(page, place("mutex"), /Waits formutex 0x1000Held byB.*Ended byB/);
   await details(page, place("socket"), /Waits forsocket 10\.0\.0\.1:80Ended byB/);
   await details(page, place("kernel_mutex"), /Waits forkernel mutex 3Held byB/);
+  await details(page, place("pipe"), /Waits forpipe 7Ended byB.*Chain of wakeups/);
+  await details(page, place("epoll"), /Waits forepollBecame readysocket 10\.0\.0\.1:81Ended byB/);
   await details(page, place("pipe"), /Waits forpipe 7Ended byB.*Chain of wakeups/);
   await page.focus("#timeline");
   await page.keyboard.press(",");

@@ -6,14 +6,16 @@ use export::Options;
 use export::formats::perfetto::Perfetto;
 use std::path::Path;
 
-/// A waits for a mutex and for a lock of the kernel, which B holds, for a pipe, and for a connection.
+/// A waits for a mutex and for a lock of the kernel, which B holds, for a pipe, for a connection, and for an epoll set in which another connection
+/// becomes ready.
 const DRAWN: &str = "
-cpu0    As .  .  A  As .  .  A  As .  .  A  As .  .  A
-cpu1    .  B  B  B  B  B  B  B  B  B  B  B  B  B  B  B
-waking  .  .  A<B@1 . . . A<B@1 . . . A<B@1 . . . A<B@1 .
-futex   .  A=m1<B . . . . . . . . . . . . . .
-object  .  .  .  . . A=pipe7 . . . A=kernel_mutex3<B . . . A=socket5:10.0.0.1:80 . .
-process A  B<A . . . . . . . . . . . . . .
+cpu0    As .  .  A  As .  .  A  As .  .  A  As .  .  A  As .  .  A
+cpu1    .  B  B  B  B  B  B  B  B  B  B  B  B  B  B  B  B  B  B  B
+waking  .  .  A<B@1 . . . A<B@1 . . . A<B@1 . . . A<B@1 . . . A<B@1 .
+futex   .  A=m1<B . . . . . . . . . . . . . . . . . .
+object  .  .  .  . . A=pipe7 . . . A=kernel_mutex3<B . . . A=socket5:10.0.0.1:80 . . . A=epoll1 . .
+readied .  .  .  . . . . . . . . . . . . . . . A=socket9:10.0.0.1:81 .
+process A  B<A . . . . . . . . . . . . . . . . . .
 ";
 
 /// A and C wait for a mutex: B, which the memory names, wakes C, which wakes A. Later, D is throttled from 12 to 15 ms.
@@ -65,6 +67,6 @@ fn names_of_objects_are_left_out_with_redact() {
     let of = |redact| exported(&Perfetto, &drawn(), &Options { redact, ..Options::default() });
     let has = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
     let [open, redacted] = [false, true].map(of);
-    assert!(has(&open, "10.0.0.1:80") && !has(&redacted, "10.0.0.1"));
+    assert!(has(&open, "10.0.0.1:80") && has(&open, "10.0.0.1:81") && !has(&redacted, "10.0.0.1"));
     assert!(has(&redacted, "socket"));
 }
