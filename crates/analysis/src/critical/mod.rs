@@ -16,6 +16,7 @@ mod causes;
 mod last_ran;
 mod pieces;
 mod sums;
+mod waited;
 mod walk;
 
 pub use causes::{Cause, Causes, ThreadCause};

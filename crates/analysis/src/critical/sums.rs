@@ -2,7 +2,9 @@
 
 use super::Piece;
 use super::pieces::tid;
-use model::{CoreType, CpuState, Ns, Rows, Span, ThreadKey, ThreadState, Tid};
+use super::waited::Waited;
+use model::tables::object_waits;
+use model::{CoreType, CpuState, Ns, Row, Rows, Span, ThreadKey, ThreadState, Tid};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -12,6 +14,7 @@ pub struct Sums {
     threads: BTreeMap<ThreadKey, Sum>,
     /// The thread of the last piece.
     last: Option<ThreadKey>,
+    waited: Waited,
 }
 
 #[derive(Clone, Debug)]
@@ -86,11 +89,23 @@ impl Sums {
         let of = sum.of(piece);
         *of += time;
         self.last = Some(piece.thread);
+        self.waited.push(piece);
+    }
+
+    /// Adds a wait of any thread, after all pieces. Without [`Self::all_waits`], what threads waited for is unknown.
+    pub fn wait(&mut self, row: &Row<'_, object_waits::Table>) {
+        self.waited.wait(row);
+    }
+
+    /// Says that all waits were added.
+    pub fn all_waits(&mut self) {
+        self.waited.complete();
     }
 
     /// Writes the rows of [`model::tables::CRITICAL_BY_THREAD`].
     pub fn finish(self, span: Span, out: &mut dyn Rows) {
-        let mut threads: Vec<(ThreadKey, Sum)> = self.threads.into_iter().collect();
+        let Self { threads, waited, .. } = self;
+        let mut threads: Vec<(ThreadKey, Sum)> = threads.into_iter().collect();
         threads.sort_by_key(|(thread, sum)| (Reverse(sum.path), *thread));
         for (thread, sum) in threads {
             let mut row = vec![thread.into(), tid(sum.tid), sum.path.into()];
@@ -99,6 +114,7 @@ impl Sums {
             let rest = [sum.sibling_busy, sum.ready, sum.latency, sum.throttled, sum.blocked, sum.exited, sum.unknown];
             row.extend(rest.map(Into::into));
             row.push(sum.visits.into());
+            row.extend(waited.cells(thread));
             out.row(&row);
         }
     }

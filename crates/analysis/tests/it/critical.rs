@@ -6,7 +6,8 @@ use crate::support::changes::PowerChange;
 use crate::support::instants::{Cpu, Instant, instants};
 use crate::support::{Analysed, critical, parked};
 use model::{
-    CpuState, CpuStretch, Ns, Power, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, tables,
+    Col, CpuState, CpuStretch, Ns, Power, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
+    tables,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -61,9 +62,24 @@ fn holds(a: &Analysed, path: &Table, sums: &Table) -> Result<(), TestCaseError> 
     prop_assert_eq!(by_thread.len(), sums.rows.len());
     for row in 0..sums.rows.len() {
         let of = &by_thread[&sums.int(row, "thread").unwrap()];
-        for col in sums.def.cols.iter().filter(|c| c.name.ends_with("_ns")) {
+        let of_path = |col: &&Col| col.name.ends_with("_ns") && !["waited_ns", "object_ns"].contains(&col.name);
+        for col in sums.def.cols.iter().filter(of_path) {
             prop_assert_eq!(sums.int(row, col.name), Some(of.get(col.name).copied().unwrap_or(0)), "{}", col.name);
         }
+        // Waits count if they end where the path is with their thread.
+        let thread = sums.int(row, "thread").unwrap();
+        let visits: Vec<_> = (0..path.rows.len()).filter(|at| int(*at, "thread") == Some(thread)).collect();
+        let is_on_path = |end: i64| {
+            visits.iter().any(|at| (int(*at, "start_ns").unwrap()..=int(*at, "end_ns").unwrap()).contains(&end))
+        };
+        let waits = &a.tables["object_waits"];
+        let counted: Vec<_> = (0..waits.rows.len())
+            .filter(|at| waits.int(*at, "thread") == Some(thread) && is_on_path(waits.int(*at, "end_ns").unwrap()))
+            .collect();
+        let waited: i64 = counted.iter().map(|at| waits.int(*at, "waited_ns").unwrap()).sum();
+        prop_assert_eq!(sums.int(row, "waited_ns"), Some(waited));
+        prop_assert_eq!(sums.text(row, "kind").is_some(), !counted.is_empty());
+        prop_assert!(sums.int(row, "object_ns").unwrap_or(0) <= waited);
     }
     Ok(())
 }

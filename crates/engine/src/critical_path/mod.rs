@@ -13,7 +13,7 @@ use account::{Collector, Sink as _, Stretches};
 use analysis::critical::{End, LastRan, Piece, Pieces, Sums, Walk};
 use analysis::{Begins, Context};
 use model::{
-    CpuId, CpuStretch, MadeFrom, Ns, Rows, Span, TableDef, ThreadKey, ThreadStretch, Tid, TimelineEvent, tables,
+    CpuId, CpuStretch, MadeFrom, Ns, Row, Rows, Span, TableDef, ThreadKey, ThreadStretch, Tid, TimelineEvent, tables,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -52,14 +52,19 @@ impl Session {
 
     /// Writes the rows of a table of the critical path.
     pub(crate) fn critical(&self, def: &TableDef, span: Option<Span>, out: &mut dyn Rows) -> Result<(), EngineError> {
-        let Some(span) = self.within(span) else { return Ok(()) };
+        let Some(within) = self.within(span) else { return Ok(()) };
         let mut sums = (def.name == tables::CRITICAL_BY_THREAD.name).then(Sums::default);
-        let ran = self.path_to(self.ends, span, |piece| match &mut sums {
+        let ran = self.path_to(self.ends, within, |piece| match &mut sums {
             Some(sums) => sums.push(piece),
             None => piece.row(out),
         })?;
-        if let (Some(sums), true) = (sums, ran) {
-            sums.finish(span, out);
+        if let (Some(mut sums), true) = (sums, ran) {
+            self.rows_of(tables::OBJECT_WAITS.name, span, &mut |rows| {
+                rows.iter().for_each(|cells| sums.wait(&Row::new(cells)));
+                Ok(())
+            })?;
+            sums.all_waits();
+            sums.finish(within, out);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Tables of the critical path: the chain of threads that determined when something ended.
 
-use super::columns::{CoreType, Count, End, Int, Khz, Ns, Ratio, Start, Thread, Tid, Word};
+use super::columns::{Address, CoreType, Count, End, FilePath, Int, Khz, Ns, Ratio, Start, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -54,11 +54,11 @@ table! {
 table! {
     /// The critical path, summed by thread.
     CRITICAL_BY_THREAD: critical_by_thread {
-        version: 3,
+        version: 4,
         made_from: CriticalPath,
         large: false,
         doc: "How long each thread was on the critical path, and in which state: the table `critical_path` in sums, \
-              longest first. `path_ns` sums to the requested range.",
+              longest first, and what the threads waited for before the path came to them. `path_ns` sums to the requested range.",
         key: [THREAD],
         columns: {
             THREAD: Thread,
@@ -81,6 +81,21 @@ table! {
             EXITED_NS: Ns = "On the path, after its exit.",
             UNKNOWN_NS: Ns = "On the path, in an unknown state.",
             VISITS: Count = "How often the path came to this thread.",
+            WAITED_NS: Option<Ns> =
+                "How long it waited in those of its waits (table `object_waits`) that ended where the path comes to it or is with it. They count \
+                 whole, as far as they lie in the requested range: meanwhile, the path is with the threads that it waited for. Null if the path changes threads \
+                 more than a million times.",
+            REASON: Option<Word> =
+                "The system call of those of these waits that took longest together, by call and object, as in the table `wait_objects`; null if \
+                 unknown. The columns from here on are about these waits.",
+            KIND: Option<Word> = "What they were for, as in the table `wait_objects`, without `other`; null if there were none.",
+            OBJECT: Option<Address> = "Which one, as in the table `wait_objects`; null if `kind` is unknown.",
+            NAME: Option<FilePath> = "Its path, or its addresses, as in the table `wait_objects`.",
+            OBJECT_NS: Option<Ns> = "The part of `waited_ns` in these waits.",
+            HOLDER: Option<Thread> =
+                "Of a lock, key of the thread that held it when they began; of several threads, the one of the longest waits. Null if unknown.",
+            RELEASED_BY: Option<Thread> =
+                "Key of the thread that ended them; of several threads, the one of the longest waits. 0: an interrupt, as at a timeout. Null if unknown.",
         }
     }
 }

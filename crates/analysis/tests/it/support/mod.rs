@@ -350,6 +350,8 @@ pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 2], Tid> {
     };
     pieces.push(&Timeline { threads: &path, cpus: &a.cpus, events: &a.events }, &mut each);
     pieces.finish(&mut each);
+    a.tables["object_waits"].rows_of(tables::object_waits::Table).for_each(|row| sums.wait(&row));
+    sums.all_waits();
     sums.finish(a.span, &mut tables[1]);
     Ok(tables)
 }
