@@ -71,7 +71,8 @@ struct ThreadTimes {
     ready: Ns,
     state: Option<ThreadState>,
     since: Ns,
-    /// The begin and end of its last ready stretch; an open one ends at the last reading.
+    /// The last time in which it was ready without a gap, as from a wakeup to a throttling and beyond; if it still is, until the last
+    /// reading.
     was_ready: (Ns, Ns),
 }
 
@@ -81,9 +82,11 @@ impl ThreadTimes {
         let time = now - self.since;
         match self.state {
             Some(ThreadState::Running) => self.running += time,
-            Some(ThreadState::Ready) => {
+            // At the instant at which it becomes ready, the time before it counts.
+            Some(ThreadState::Ready) if time > Ns::ZERO => {
                 self.ready += time;
-                self.was_ready.1 = now;
+                let (from, to) = self.was_ready;
+                self.was_ready = (if to == self.since { from } else { self.since }, now);
             }
             _ => {}
         }
@@ -91,12 +94,11 @@ impl ThreadTimes {
     }
 
     /// Changes the state.
-    fn begin(self, state: ThreadState, now: Ns) -> Self {
-        let was_ready = if state == ThreadState::Ready { (now, now) } else { self.was_ready };
-        Self { state: Some(state), was_ready, ..self }
+    fn begin(self, state: ThreadState) -> Self {
+        Self { state: Some(state), ..self }
     }
 
-    /// Returns the part of the last ready stretch after `then`.
+    /// Returns the part of the time in which it was last ready after `then`.
     fn was_ready_since(&self, then: Ns) -> Ns {
         let (from, to) = self.was_ready;
         (to - from.max(then)).max(Ns::ZERO)
@@ -451,7 +453,7 @@ impl Analysis for ParallelRegions {
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         self.detect(stretch, begins, world);
         let times = self.threads.of(stretch.thread);
-        *times = times.read(world.now).begin(stretch.state, world.now);
+        *times = times.read(world.now).begin(stretch.state);
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {

@@ -153,11 +153,14 @@ fn region(a: &Analysed, name: &str, of: &[Part]) -> Option<(String, Region)> {
     Some((name.to_owned(), [of[0].1, end, first, counts[0], counts[1], worked, waiting, ran, ready]))
 }
 
-/// Returns the last ready stretch of a thread up to a time.
+/// Returns the last time up to a time in which a thread was ready without a gap.
 fn was_ready(a: &Analysed, thread: i64, at: i64) -> (i64, i64) {
     let of = a.threads.iter().filter(|s| s.thread.0 == thread && s.state == ThreadState::Ready);
-    let of = of.filter_map(|s| s.span.overlap(Span::new(a.span.start, Ns(at))));
-    of.map(|span| (span.start.0, span.end.0)).max().unwrap_or((0, 0))
+    let mut of: Vec<Span> = of.filter_map(|s| s.span.overlap(Span::new(a.span.start, Ns(at)))).collect();
+    of.sort_by_key(|span| (span.start, span.end));
+    let Some(last) = of.pop() else { return (0, 0) };
+    let start = of.iter().rev().fold(last.start, |start, span| if span.end == start { span.start } else { start });
+    (start.0, last.end.0)
 }
 
 /// Returns how long a thread was in a state within a period.
