@@ -1,7 +1,8 @@
 //! The functions in the callchains of a recording.
 
 use crate::blocked_by;
-use model::{StackFrame, StackId, Stacks};
+use crate::call_site::call_site;
+use model::{StackFrame, StackId, Stacks, Value};
 use rustc_hash::FxHashMap;
 
 /// A function by name and file. The order is that of the names.
@@ -18,6 +19,8 @@ pub(crate) struct Functions {
     by_stack: Vec<Box<[FunctionId]>>,
     /// Of each callchain, the place in `by_stack` of the function in which a thread with this callchain waits.
     waiting: Vec<u32>,
+    /// Of each callchain, the function of the program itself that waits.
+    call_sites: Vec<Option<FunctionId>>,
     /// Distinct and sorted.
     all: Vec<Named>,
 }
@@ -52,9 +55,15 @@ impl Functions {
             id.and_then(|id| of.iter().position(|of| *of == id)).unwrap_or(of.len()) as u32
         });
         let waiting = waiting.collect();
+        let call_sites = stacks.chains.iter().map(|chain| {
+            let frame = call_site(stacks, chain)?;
+            numbers.get(&(stacks.name(frame.function), stacks.name(frame.file))).map(|number| FunctionId(*number))
+        });
+        let call_sites = call_sites.collect();
         Self {
             by_stack,
             waiting,
+            call_sites,
             all: all.iter().map(|(name, file)| (name.map(Into::into), file.map(Into::into))).collect(),
         }
     }
@@ -69,6 +78,16 @@ impl Functions {
     pub(crate) fn waiting(&self, stack: StackId) -> &[FunctionId] {
         let from = (stack.0 as usize).checked_sub(1).and_then(|at| self.waiting.get(at)).copied();
         from.map_or(&[], |from| self.of(stack).get(from as usize..).unwrap_or_default())
+    }
+
+    /// Returns the function of the program itself that waits in this callchain ([`call_site`]); `None` if unknown.
+    pub(crate) fn call_site(&self, stack: StackId) -> Option<FunctionId> {
+        (stack.0 as usize).checked_sub(1).and_then(|at| self.call_sites.get(at)).copied().flatten()
+    }
+
+    /// Returns the cell of a function's name; null if there is none.
+    pub(crate) fn name(&self, id: Option<FunctionId>) -> Value {
+        id.and_then(|id| self.named(id).0).into()
     }
 
     /// Returns the name of a function and its file.

@@ -13,6 +13,7 @@ mod allowed;
 mod arrivals;
 mod blocked_by;
 mod by_thread;
+mod call_site;
 mod clocks;
 mod conversations;
 mod core_times;

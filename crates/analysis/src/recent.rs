@@ -1,7 +1,7 @@
 //! What each thread did last: its state times within a past wait of another thread.
 
 use crate::ReasonId;
-use model::{Ns, Span, ThreadState, ThreadStretch};
+use model::{Ns, Span, StackId, ThreadState, ThreadStretch};
 use std::collections::VecDeque;
 
 /// The number of stretches kept for each thread. For a long wait only the other thread's last stretches are known. In return,
@@ -19,6 +19,8 @@ struct Stretch {
     of: Option<usize>,
     /// What the thread waited for, if it was blocked and that is known.
     reason: Option<ReasonId>,
+    /// Its callchain, if it was blocked and that was recorded.
+    stack: StackId,
 }
 
 /// The index of the sum of blocked time.
@@ -39,13 +41,20 @@ impl Recent {
         if self.0.len() == REMEMBERED {
             self.0.pop_front();
         }
-        self.0.push_back(Stretch { span: stretch.span, of: index(stretch), reason: None });
+        self.0.push_back(Stretch { span: stretch.span, of: index(stretch), reason: None, stack: StackId::NONE });
     }
 
     /// Sets what the thread waits for in its last stretch, if that began at this time.
     pub(crate) fn waits_for(&mut self, at: Ns, reason: ReasonId) {
         if let Some(last) = self.0.back_mut().filter(|last| last.span.start == at) {
             last.reason = Some(reason);
+        }
+    }
+
+    /// Sets the callchain of its last stretch, if that began at this time.
+    pub(crate) fn waits_at(&mut self, at: Ns, stack: StackId) {
+        if let Some(last) = self.0.back_mut().filter(|last| last.span.start == at) {
+            last.stack = stack;
         }
     }
 
@@ -66,8 +75,10 @@ impl Recent {
         sums
     }
 
-    /// Returns what it waited for in its longest blocked stretch within a past span, if that is known.
-    pub(crate) fn waited_for(&self, time: Span) -> Option<ReasonId> {
-        self.within(time).filter(|(stretch, _)| stretch.of == Some(BLOCKED)).max_by_key(|(_, length)| *length)?.0.reason
+    /// Returns what it waited for in its longest blocked stretch within a past span, if that is known, and with which callchain.
+    pub(crate) fn waited_for(&self, time: Span) -> (Option<ReasonId>, StackId) {
+        let blocked = self.within(time).filter(|(stretch, _)| stretch.of == Some(BLOCKED));
+        let longest = blocked.max_by_key(|(_, length)| *length);
+        longest.map_or((None, StackId::NONE), |(stretch, _)| (stretch.reason, stretch.stack))
     }
 }

@@ -86,6 +86,8 @@ pub(crate) struct Wait {
     pub(crate) holder_times: [Ns; 4],
     /// What it waited for longest meanwhile.
     pub(crate) holder_reason: Option<ReasonId>,
+    /// Its callchain in that wait.
+    pub(crate) holder_stack: StackId,
     /// The thread that the memory named when the wait began. It may not be the holder: memory can be out of date.
     pub(crate) named: Option<ThreadKey>,
     /// How many threads in turn woke the word during the wait.
@@ -324,7 +326,9 @@ impl WaitedFor {
 
     /// Takes the callchain of a thread that waits.
     fn blocked_at(&mut self, thread: ThreadKey, stack: StackId, world: &World) {
-        if let Some(open) = self.threads.of(thread).open.as_mut().filter(|open| open.span.start == world.now) {
+        let of = self.threads.of(thread);
+        of.recent.waits_at(world.now, stack);
+        if let Some(open) = of.open.as_mut().filter(|open| open.span.start == world.now) {
             open.stack = stack;
         }
     }
@@ -522,6 +526,8 @@ impl WaitedFor {
         let time =
             held.map_or(Span::new(open.span.start, open.span.start), |(_, until)| Span::new(open.span.start, until));
         let holder = held.and_then(|(by, _)| self.threads.get(by));
+        let (holder_reason, holder_stack) =
+            holder.map_or((None, StackId::NONE), |holder| holder.recent.waited_for(time));
         // Of a word, a thread that wakes it; otherwise any.
         let is_known = |ended: &Ended| ended.waker == ThreadKey::IDLE || wakes.is_some() || open.target.is_none();
         let released_by = ended.filter(is_known).map(|ended| ended.waker).filter(|by| *by >= ThreadKey::IDLE);
@@ -542,7 +548,8 @@ impl WaitedFor {
             holder_tid: holder.map_or(Tid::UNKNOWN, |holder| holder.tid),
             held: time.len(),
             holder_times: holder.map_or([Ns::ZERO; 4], |holder| holder.recent.during(time)),
-            holder_reason: holder.and_then(|holder| holder.recent.waited_for(time)),
+            holder_reason,
+            holder_stack,
             holders: open.holders,
             released_by,
         });
@@ -567,7 +574,7 @@ pub(crate) const MAX_KEPT: usize = 4 * MAX_OBJECTS;
 /// A table made of the waits.
 pub(crate) trait OfWaits: Default {
     /// Takes a wait, in the order of their ends.
-    fn wait(&mut self, wait: &Wait);
+    fn wait(&mut self, wait: &Wait, world: &World);
 
     /// Writes the rows that will not change any more, and forgets them.
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {
@@ -585,9 +592,9 @@ pub(crate) struct EachWait<T> {
 }
 
 impl<T: OfWaits> EachWait<T> {
-    fn take(&mut self) {
+    fn take(&mut self, world: &World) {
         while let Some(wait) = self.waits.over.pop_front() {
-            self.table.wait(&wait);
+            self.table.wait(&wait, world);
         }
     }
 }
@@ -603,7 +610,7 @@ impl<T: OfWaits> Analysis for EachWait<T> {
 
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         self.waits.thread(stretch, begins, world);
-        self.take();
+        self.take(world);
     }
 
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, _: Begins, world: &World) {
@@ -628,7 +635,7 @@ impl<T: OfWaits> Analysis for EachWait<T> {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         self.waits.finish(world);
-        self.take();
+        self.take(world);
         self.table.finish(world, out);
     }
 }

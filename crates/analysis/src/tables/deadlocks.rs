@@ -30,7 +30,7 @@ impl Table {
 }
 
 impl OfWaits for Table {
-    fn wait(&mut self, wait: &Wait) {
+    fn wait(&mut self, wait: &Wait, _: &World) {
         let is_of_lock = wait.named.is_some() && wait.object.is_some_and(|(_, kind)| kind.is_lock());
         // Any wake of the word shows that the holder gave it back. A wait that ends otherwise, and is the last one, ends with the program: it is
         // killed or exits.

@@ -44,7 +44,7 @@ impl Table {
 }
 
 impl OfWaits for Table {
-    fn wait(&mut self, wait: &Wait) {
+    fn wait(&mut self, wait: &Wait, _: &World) {
         let Some((object, kind)) = wait.object.filter(|(_, kind)| kind.is_lock()) else { return };
         *self.waits.entry(object).or_default() += 1;
         let holder = wait.holder.zip(wait.basis);

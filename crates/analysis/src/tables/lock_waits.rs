@@ -9,8 +9,13 @@ pub(crate) type LockWaits = EachWait<Table>;
 #[derive(Default)]
 pub(crate) struct Table(Vec<Wait>);
 
+/// Returns the cell of a callchain's number.
+fn number(stack: StackId) -> Value {
+    Some(i64::from(stack.0)).filter(|_| stack != StackId::NONE).into()
+}
+
 impl OfWaits for Table {
-    fn wait(&mut self, wait: &Wait) {
+    fn wait(&mut self, wait: &Wait, _: &World) {
         if wait.object.is_some_and(|(_, kind)| kind.is_lock()) {
             self.0.push(*wait);
         }
@@ -41,7 +46,10 @@ impl OfWaits for Table {
                 wait.holder_reason.and_then(|by| world.reason(by)).into(),
                 wait.holders.into(),
                 wait.released_by.filter(|by| *by >= ThreadKey::IDLE).into(),
-                Some(i64::from(wait.stack.0)).filter(|_| wait.stack != StackId::NONE).into(),
+                number(wait.stack),
+                world.functions.name(world.functions.call_site(wait.stack)),
+                number(wait.holder_stack),
+                world.functions.name(world.functions.call_site(wait.holder_stack)),
             ]);
         }
     }

@@ -36,7 +36,7 @@ impl Table {
 }
 
 impl OfWaits for Table {
-    fn wait(&mut self, wait: &Wait) {
+    fn wait(&mut self, wait: &Wait, _: &World) {
         let Some(of) = wait.object.filter(|(_, kind)| kind.is_lock()) else { return };
         let lock = self.0.entry(of).or_default();
         let waited = wait.span.len();

@@ -11,7 +11,7 @@ pub(crate) type ObjectWaits = EachWait<Table>;
 pub(crate) struct Table(Vec<Wait>);
 
 impl OfWaits for Table {
-    fn wait(&mut self, wait: &Wait) {
+    fn wait(&mut self, wait: &Wait, _: &World) {
         self.0.push(*wait);
     }
 

@@ -1,8 +1,12 @@
 //! The causes of each thread's switch-outs.
 
 use crate::by_thread::{Before, ByThread, left_to_wait};
+use crate::call_site::CallSites;
+use crate::functions::FunctionId;
 use crate::{Analysis, Begins, Context, ReasonId, World};
-use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{
+    CpuId, CpuState, CpuStretch, Ns, Reason, Rows, StackId, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
+};
 use std::cmp::Ordering;
 
 pub(crate) struct SwitchCauses {
@@ -19,6 +23,8 @@ struct Thread {
     causes: Vec<(Cause, Sums)>,
     /// The last switch-out and how it was counted; its callchain comes later.
     last: Option<(Ns, Cause, ThreadState, Ns)>,
+    /// The call site of that switch-out, if it is known by now.
+    last_site: Option<FunctionId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,12 +58,13 @@ enum Next {
     Unknown,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Sums {
     count: i64,
     ready: Ns,
     blocked: Ns,
     unknown: Ns,
+    call_sites: CallSites,
 }
 
 struct Left {
@@ -162,12 +169,24 @@ impl Cause {
 }
 
 impl Thread {
-    fn count(&mut self, cause: Cause, after: ThreadState, time: Ns) {
+    fn count(&mut self, cause: Cause, after: ThreadState, time: Ns) -> &mut Sums {
         let at = self.causes.binary_search_by_key(&cause, |(c, _)| *c).unwrap_or_else(|at| {
             self.causes.insert(at, (cause, Sums::default()));
             at
         });
         self.causes[at].1.add(1, after, time);
+        &mut self.causes[at].1
+    }
+
+    /// Adds the call site of the switch-out at this instant.
+    fn waits_at(&mut self, at: Ns, site: Option<FunctionId>) {
+        if let Some((when, cause @ Cause::Blocked(..), _, time)) = self.last
+            && when == at
+            && let Ok(counted) = self.causes.binary_search_by_key(&cause, |(c, _)| *c)
+        {
+            self.causes[counted].1.call_sites.add(site, time);
+            self.last_site = site;
+        }
     }
 
     /// Adds what the thread waits for to the switch-out at this instant.
@@ -177,11 +196,13 @@ impl Thread {
             && let Ok(counted) = self.causes.binary_search_by_key(&cause, |(c, _)| *c)
         {
             self.causes[counted].1.add(-1, after, Ns(-time.0));
+            let site = self.last_site.take();
+            site.into_iter().for_each(|site| self.causes[counted].1.call_sites.remove(site, time));
             if self.causes[counted].1.count == 0 {
                 self.causes.remove(counted);
             }
             self.last = None;
-            self.count(Cause::Blocked(letter, Some(by)), after, time);
+            self.count(Cause::Blocked(letter, Some(by)), after, time).call_sites.add(site, time);
         }
     }
 }
@@ -245,12 +266,16 @@ impl Analysis for SwitchCauses {
             });
         } else if let Some(cause) = Cause::of(stretch, ran.is_some()) {
             thread.count(cause, stretch.state, time);
-            thread.last = Some((stretch.span.start, cause, stretch.state, time));
+            (thread.last, thread.last_site) = (Some((stretch.span.start, cause, stretch.state, time)), None);
         }
     }
 
     fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
         self.threads.of(thread).waits_for(world.now, reason);
+    }
+
+    fn blocked_at(&mut self, thread: ThreadKey, stack: StackId, world: &World) {
+        self.threads.of(thread).waits_at(world.now, world.functions.call_site(stack));
     }
 
     fn cpu(&mut self, _: &CpuStretch, _: Begins, world: &World) {
@@ -270,7 +295,8 @@ impl Analysis for SwitchCauses {
                 let [ready, blocked, unknown] = [sums.ready, sums.blocked, sums.unknown].map(Value::from);
                 let tid = i64::from(tid.0).into();
                 let count = sums.count.into();
-                out.row(&[key.into(), tid, word, letter, reason, next, by, count, ready, blocked, unknown]);
+                let site = world.functions.name(sums.call_sites.most());
+                out.row(&[key.into(), tid, word, letter, reason, next, by, count, ready, blocked, unknown, site]);
             }
         }
     }

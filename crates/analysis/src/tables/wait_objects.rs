@@ -1,5 +1,6 @@
 //! What each thread waited for: all its blocked time, by system call and object.
 
+use crate::call_site::CallSites;
 use crate::waited_for::{EachWait, MAX_KEPT, MAX_OBJECTS, Object, OfWaits, Ready, Wait};
 use crate::{ReasonId, World};
 use model::{Coded, NameId, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
@@ -15,6 +16,21 @@ pub(crate) struct Table {
     /// How many of the rows have an object.
     objects: usize,
     tids: FxHashMap<ThreadKey, Tid>,
+    /// The last wait for each object that a thread ended.
+    last: FxHashMap<Object, Last>,
+}
+
+/// The time within which the wakeups of one thread are one: those of a broadcast follow each other within a few microseconds.
+const TOGETHER: Ns = Ns(100_000);
+
+/// A wait for an object that a thread ended.
+#[derive(Clone, Copy)]
+struct Last {
+    at: Ns,
+    by: ThreadKey,
+    key: Key,
+    /// Whether it counts as ended together with another one.
+    together: bool,
 }
 
 /// The system calls that wait for time only.
@@ -42,22 +58,26 @@ type Key = (ThreadKey, Option<ReasonId>, Of);
 #[derive(Default)]
 struct Sums {
     waits: i64,
+    together: i64,
     blocked: Ns,
     longest: Ns,
     cut: Ns,
     /// How long the waits were that each thread ended.
     released_by: BTreeMap<ThreadKey, Ns>,
+    call_sites: CallSites,
 }
 
 impl Sums {
     fn add(&mut self, other: Self) {
         self.waits += other.waits;
+        self.together += other.together;
         self.blocked += other.blocked;
         self.longest = self.longest.max(other.longest);
         self.cut += other.cut;
         for (by, blocked) in other.released_by {
             *self.released_by.entry(by).or_default() += blocked;
         }
+        self.call_sites.extend(other.call_sites);
     }
 }
 
@@ -79,8 +99,31 @@ impl Table {
     }
 }
 
+impl Table {
+    /// A thread ended a wait for an object: together with the one before, if that is of another thread and not long ago.
+    fn ended(&mut self, object: Object, mut this: Last) {
+        if self.last.len() >= MAX_KEPT {
+            self.last.clear();
+        }
+        let before = self
+            .last
+            .get(&object)
+            .filter(|last| last.by == this.by && last.key.0 != this.key.0 && this.at - last.at <= TOGETHER);
+        if let Some(before) = before.copied() {
+            this.together = true;
+            let both = [(this.key, true), (before.key, !before.together)];
+            for (key, _) in both.into_iter().filter(|(_, counts)| *counts) {
+                if let Some(sums) = self.rows.get_mut(&key) {
+                    sums.together += 1;
+                }
+            }
+        }
+        self.last.insert(object, this);
+    }
+}
+
 impl OfWaits for Table {
-    fn wait(&mut self, wait: &Wait) {
+    fn wait(&mut self, wait: &Wait, world: &World) {
         self.tids.insert(wait.thread, wait.tid);
         let of = wait.object.map_or(Of::Unknown, |(object, kind)| Of::Object(kind, object, wait.name, wait.ready));
         let blocked = wait.span.len();
@@ -89,7 +132,12 @@ impl OfWaits for Table {
         let key = (wait.thread, wait.reason, of);
         let sums = self.rows.entry(key).or_default();
         self.objects += usize::from(sums.waits == 0 && matches!(of, Of::Object(..)));
-        sums.add(Sums { waits: 1, blocked, longest: blocked, cut, released_by });
+        let mut call_sites = CallSites::default();
+        call_sites.add(world.functions.call_site(wait.stack), blocked);
+        sums.add(Sums { waits: 1, together: 0, blocked, longest: blocked, cut, released_by, call_sites });
+        if let (Some((object, _)), Some(by)) = (wait.object, wait.released_by.filter(|by| *by > ThreadKey::IDLE)) {
+            self.ended(object, Last { at: wait.span.end, by, key, together: false });
+        }
         if self.objects > MAX_KEPT {
             self.keep(MAX_OBJECTS);
         }
@@ -127,6 +175,8 @@ impl OfWaits for Table {
                 sums.cut.into(),
                 most.map(|(key, _)| *key).or(interrupted.map(|_| ThreadKey::IDLE)).into(),
                 interrupted.unwrap_or(Ns::ZERO).into(),
+                world.functions.name(sums.call_sites.most()),
+                sums.together.into(),
             ]);
         }
     }

@@ -7,9 +7,11 @@
 //! ```
 
 use crate::by_thread::ByThread;
+use crate::call_site::CallSites;
+use crate::functions::FunctionId;
 use crate::recent::Recent;
 use crate::{Analysis, Begins, Context, ReasonId, World};
-use model::{Ns, Reason, Rows, Span, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{Ns, Reason, Rows, Span, StackId, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 use std::collections::BTreeMap;
 
 pub(crate) struct Waits {
@@ -23,6 +25,8 @@ struct Thread {
     recent: Recent,
     /// The open wait: its span, the state letter (0 if unknown) and what the thread waits for, if known.
     open: Option<(Span, u8, Option<ReasonId>)>,
+    /// The call site of that wait, if known.
+    call_site: Option<FunctionId>,
     by: BTreeMap<Ended, Sums>,
     /// The thread that it woke last in its present stretch, the kind of that wait, and whether it counts as woken together with others.
     woke: Option<(ThreadKey, Ended, bool)>,
@@ -31,13 +35,14 @@ struct Thread {
 /// What ended a wait, and the kind of the wait.
 type Ended = (ThreadKey, u8, Option<ReasonId>);
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Sums {
     waits: i64,
     together: i64,
     blocked: Ns,
     /// In the order of the columns.
     waker: [Ns; 4],
+    call_sites: CallSites,
 }
 
 impl Waits {
@@ -71,7 +76,7 @@ impl Analysis for Waits {
         thread.tid = stretch.tid;
         thread.recent.push(stretch);
         thread.woke = None;
-        let ended = thread.open.take();
+        let (ended, call_site) = (thread.open.take(), thread.call_site.take());
         if stretch.state == ThreadState::Blocked {
             let letter = if let Reason::State(letter) = stretch.reason { letter } else { 0 };
             thread.open = Some((stretch.span, letter, None));
@@ -92,6 +97,7 @@ impl Analysis for Waits {
         sums.waits += 1;
         sums.together += i64::from(together);
         sums.blocked += span.len();
+        sums.call_sites.add(call_site, span.len());
         for (sum, time) in sums.waker.iter_mut().zip(waker_times) {
             *sum += time;
         }
@@ -102,6 +108,13 @@ impl Analysis for Waits {
             && span.start == world.now
         {
             *reason = Some(by);
+        }
+    }
+
+    fn blocked_at(&mut self, thread: ThreadKey, stack: StackId, world: &World) {
+        let of = self.threads.of(thread);
+        if of.open.is_some_and(|(span, ..)| span.start == world.now) {
+            of.call_site = world.functions.call_site(stack);
         }
     }
 
@@ -123,6 +136,7 @@ impl Analysis for Waits {
                     sums.blocked.into(),
                 ];
                 row.extend(sums.waker.map(|ns| Value::from(Some(ns).filter(|_| *waker > ThreadKey::IDLE))));
+                row.push(world.functions.name(sums.call_sites.most()));
                 out.row(&row);
             }
         }

@@ -90,7 +90,9 @@ proptest! {
 /// Drawn traces for which a law did not hold once.
 #[test]
 fn every_law_holds_where_it_did_not() {
-    for (mode, seed, steps) in [(Mode::Deleted, 6_072_576_831_554_455_060, 330), (Mode::Deleted, 3_342_923_373_115_752_341, 303)] {
+    for (mode, seed, steps) in
+        [(Mode::Deleted, 6_072_576_831_554_455_060, 330), (Mode::Deleted, 3_342_923_373_115_752_341, 303)]
+    {
         let analysed = support::random(mode, seed, steps);
         LAWS.iter().try_for_each(|law| law(&analysed)).unwrap();
     }

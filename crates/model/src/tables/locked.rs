@@ -1,12 +1,12 @@
 //! Tables of what threads wait for: locks with their holders, and every object.
 
-use super::columns::{Address, Bool, Count, End, FilePath, Int, Ns, Process, Start, Thread, Tid, Word};
+use super::columns::{Address, Bool, Count, End, FilePath, FunctionName, Int, Ns, Process, Start, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
     /// Each wait for a lock.
     LOCK_WAITS: lock_waits {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: true,
         doc: "Each wait for a lock, in a futex call or of the kernel: which thread held the lock, what that thread did meanwhile, and which thread ended the \
@@ -44,6 +44,13 @@ table! {
                 "Key of the thread that ended the wait by waking the lock's waiters; 0: an interrupt, as at a timeout; null: a signal, or \
                  unknown.",
             STACK: Option<Int> = "The waiting thread's callchain: its number in the event table `stack`; null if not recorded.",
+            CALL_SITE: Option<FunctionName> =
+                "Where in the program it waited, as in the table `switch_causes`; null without callchains.",
+            HOLDER_STACK: Option<Int> =
+                "The holder's callchain in the longest of its own waits meanwhile: its number in the event table `stack`. Null if it did not \
+                 wait, or that was not recorded: callchains are those of waits, so a holder that only ran has none, and where a thread gave the \
+                 lock back is not recorded.",
+            HOLDER_CALL_SITE: Option<FunctionName> = "Where in the program the holder waited then.",
         }
     }
 }
@@ -203,6 +210,11 @@ table! {
                 "Key of the thread that ended these waits; of several threads, the one that ended most of the time. 0: only interrupts, as at timeouts. \
                  Null if unknown.",
             INTERRUPT_NS: Ns = "The part of `blocked_ns` in waits that interrupts ended.",
+            CALL_SITE: Option<FunctionName> =
+                "Where in the program it waited, as in the table `switch_causes`; of several functions, the one with the most blocked time. Null \
+                 without callchains.",
+            WOKEN_TOGETHER: Count =
+                "Number of `waits` that a thread ended within 100 µs of another thread's wait for the same object, as with a broadcast.",
         }
     }
 }

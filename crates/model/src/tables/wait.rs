@@ -1,6 +1,6 @@
 //! Tables of waiting: for a CPU, which threads ran instead, context-switch causes, and waits for other threads.
 
-use super::columns::{Bool, CoreType, Count, End, Int, Ns, Start, Thread, Tid, Word};
+use super::columns::{Bool, CoreType, Count, End, FunctionName, Int, Ns, Start, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -125,7 +125,7 @@ table! {
 table! {
     /// Context-switch causes of each thread.
     SWITCH_CAUSES: switch_causes {
-        version: 4,
+        version: 5,
         made_from: Analysis,
         large: false,
         doc: "What made each thread leave its CPU, how often, and what it did until its next change of state. A \
@@ -158,6 +158,10 @@ table! {
             BLOCKED_NS: Ns =
                 "Blocked time that followed; if the source has no wakeups, with the ready time after it.",
             UNKNOWN_NS: Ns = "Unknown time that followed.",
+            CALL_SITE: Option<FunctionName> =
+                "Blocked: where the program waited: the innermost function of its callchain that has a name and is not of the kernel, of a C library, \
+                 or of the standard library or runtime of a language; of several, the one with the most blocked time. Null without callchains \
+                 (`record --stacks`, `perf record -g`); each whole chain is in the event table `stack`.",
         }
     }
 }
@@ -165,7 +169,7 @@ table! {
 table! {
     /// Wakers that ended the waits of each thread, and what they did meanwhile.
     WAITS: waits {
-        version: 3,
+        version: 4,
         made_from: Analysis,
         large: false,
         doc: "How often and for how long each thread was blocked until it was woken, by waker, and what the waker \
@@ -199,6 +203,8 @@ table! {
                  if `waker` is null.",
             WAKER_BLOCKED_NS: Option<Ns> =
                 "The part of `blocked_ns` in which the waker was blocked itself; null if `waker` is null.",
+            CALL_SITE: Option<FunctionName> =
+                "Where the program waited, as in the table `switch_causes`; of several functions, the one with the most blocked time.",
         }
     }
 }

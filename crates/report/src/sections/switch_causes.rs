@@ -2,7 +2,7 @@
 
 use super::Section;
 use crate::context::{SectionContext, add, count_of};
-use crate::words::{grouped, ms, percent, plural, share};
+use crate::words::{grouped, ms, percent, plain, plural, share, short};
 use engine::EngineError;
 use model::tables::{self, switch_causes, threads};
 use model::{Ns, ThreadKey};
@@ -17,13 +17,18 @@ pub const SECTION: Section = Section {
     write,
 };
 
+/// The longest name of a function that is shown.
+const MAX_NAME: usize = 48;
+
 /// The number of switches, and the ready, blocked and unknown time after them.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Sum {
     count: i64,
     ready: Ns,
     blocked: Ns,
     unknown: Ns,
+    /// How long threads were blocked that waited mostly in each function.
+    call_sites: BTreeMap<String, Ns>,
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
@@ -58,6 +63,9 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         add(&mut sum.ready, ready);
         add(&mut sum.blocked, blocked);
         add(&mut sum.unknown, unknown);
+        if let Some(site) = row.get(switch_causes::CALL_SITE) {
+            add(sum.call_sites.entry(site.to_owned()).or_default(), blocked);
+        }
     })?;
     let mut rows: Vec<((&str, String), Sum)> = by_cause.into_iter().filter(|(_, sum)| sum.count > 0).collect();
     let all = rows.iter().fold(0i64, |all, (_, sum)| all.saturating_add(sum.count));
@@ -73,6 +81,9 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     if rows.iter().any(|((_, cause), _)| cause.contains(", then ")) {
         page.paragraph("then: the next thread on that CPU, by its priority (higher than, equal to or lower than that of the thread that left), or idle.");
     }
+    if rows.iter().any(|(_, sum)| !sum.call_sites.is_empty()) {
+        page.paragraph("Function: where most of the time was waited, of the functions in which each thread waited longest, outside the C library and the runtime of the language.");
+    }
     page.picture(Bars {
         title: "Context switches by cause".to_owned(),
         legend: KINDS.map(|(tone, words)| (tone, words.to_owned())).into(),
@@ -86,9 +97,13 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         Column::numbers("then blocked ms", 1),
         Column::numbers("then unknown ms", 2),
     ];
+    let has_sites = rows.iter().any(|(_, sum)| !sum.call_sites.is_empty());
+    columns.extend(has_sites.then(|| Column::text("function", 1)));
     for ((_, cause), sum) in &rows {
         let times = [sum.ready, sum.blocked, sum.unknown].map(ms);
-        push(&mut columns, [cause.clone(), grouped(sum.count), share(sum.count, all)].into_iter().chain(times));
+        let site = sum.call_sites.iter().max_by_key(|(_, blocked)| **blocked).map_or("", |(site, _)| site);
+        let cells = [cause.clone(), grouped(sum.count), share(sum.count, all)].into_iter().chain(times);
+        push(&mut columns, cells.chain(has_sites.then(|| short(&plain(site), MAX_NAME))));
     }
     page.grid(columns, 0);
     pairs(page, by_pair, ctx.top);

@@ -49,6 +49,8 @@ struct Sum {
     longest: Ns,
     /// How long the waits were that threads of each name ended.
     ended_by: BTreeMap<String, Ns>,
+    /// How long the waits in each function of the program were.
+    call_sites: BTreeMap<String, Ns>,
     /// Of an epoll set, how long the waits were that each of its descriptors ended.
     ready: BTreeMap<String, Ns>,
 }
@@ -85,6 +87,9 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         {
             *sum.ready.entry(ready).or_default() += blocked;
         }
+        if let Some(site) = row.get(CALL_SITE) {
+            *sum.call_sites.entry(site.to_owned()).or_default() += blocked;
+        }
         let interrupted = row.get(INTERRUPT_NS);
         *sum.ended_by.entry(INTERRUPT.to_owned()).or_default() += interrupted;
         let by = row.get(RELEASED_BY).filter(|by| *by > ThreadKey::IDLE);
@@ -103,6 +108,9 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         "Blocked time by thread name, system call and object: a lock, a pipe, a connection, a file, a child, or only time. Waits of which neither \
          the call nor the object was recorded are left out. After an epoll set: its descriptor that ended most of the time, and the part of it. Ended by: the thread that ended most of the time. A sleep is no problem by itself.",
     );
+    if rows.iter().any(|(_, sum)| !sum.call_sites.is_empty()) {
+        page.paragraph("Function: where the program waited for most of the time, outside the C library and the runtime of its language.");
+    }
     let mut columns = vec![
         Column::text("thread", 0),
         Column::text("in", 1),
@@ -112,13 +120,21 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         Column::numbers("longest", 1),
         Column::text("ended by", 0),
     ];
+    let has_sites = rows.iter().any(|(_, sum)| !sum.call_sites.is_empty());
+    columns.extend(has_sites.then(|| Column::text("function", 1)));
     for ((thread, call, what), sum) in rows {
         let what = what + &sum.mostly_ready();
-        let by = sum.ended_by.into_iter().max_by_key(|(_, blocked)| *blocked).map_or_else(String::new, |(by, _)| by);
-        push(&mut columns, [thread, call, what, grouped(sum.waits), ms(sum.blocked), ms(sum.longest), by]);
+        let [by, site] = [sum.ended_by, sum.call_sites].map(most);
+        let cells = [thread, call, what, grouped(sum.waits), ms(sum.blocked), ms(sum.longest), by];
+        push(&mut columns, cells.into_iter().chain(has_sites.then(|| short(&plain(&site), MAX_NAME))));
     }
     page.grid(columns, 0);
     Ok(())
+}
+
+/// Returns the text with the most time.
+fn most(times: BTreeMap<String, Ns>) -> String {
+    times.into_iter().max_by_key(|(_, blocked)| *blocked).map_or_else(String::new, |(text, _)| text)
 }
 
 /// Returns the threads of the recorded process and those that began during the recording, as its children do; `None`: all threads are

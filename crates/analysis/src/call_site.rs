@@ -1,0 +1,144 @@
+//! Where in a program a thread waits: the innermost function of the program itself, outside the libraries that wait for it.
+//!
+//! ```text
+//!   futex_wait  __x64_sys_futex  …  __lll_lock_wait  pthread_mutex_lock  Scene::load  main
+//!   └─────── the kernel ───────┘    └──── the C library ────────────┘    └ the call site
+//! ```
+
+use crate::functions::FunctionId;
+use model::{Ns, StackFrame, Stacks};
+use std::collections::BTreeMap;
+
+/// How the names of the files begin that wait for a program: C libraries and their loaders, the libraries of the compilers, and the
+/// runtimes of OpenMP and Java.
+const LIBRARIES: [&str; 20] = [
+    "libc.so",
+    "libc-2.",
+    "libc.musl-",
+    "ld-linux",
+    "ld-musl-",
+    "ld-2.",
+    "libpthread",
+    "librt.so",
+    "librt-2.",
+    "libstdc++.so",
+    "libc++.so",
+    "libc++abi.so",
+    "libgcc_s",
+    "libgomp.so",
+    "libomp.so",
+    "libiomp5",
+    "libjvm.so",
+    "[vdso]",
+    "[vsyscall]",
+    "linux-vdso",
+];
+
+/// How the names of such functions begin where they are a part of the program's own file: of the standard libraries of Rust and of C++, of
+/// parking_lot, of Go's runtime, and of a C library that is linked statically.
+const FUNCTIONS: [&str; 20] = [
+    "std::",
+    "<std::",
+    "core::",
+    "<core::",
+    "alloc::",
+    "<alloc::",
+    "parking_lot::",
+    "parking_lot_core::",
+    "lock_api::",
+    "runtime.",
+    "runtime/",
+    "sync.",
+    "syscall.",
+    "internal/",
+    "pthread_",
+    "__pthread_",
+    "___pthread_",
+    "__lll_",
+    "__futex_",
+    "__syscall_",
+];
+
+/// Returns the innermost frame of a callchain that has a name and is of the program itself; `None` if there is none.
+pub(crate) fn call_site<'a>(stacks: &Stacks, chain: &'a [StackFrame]) -> Option<&'a StackFrame> {
+    let is_user = |frame: &&StackFrame| frame.address < StackFrame::CONTEXT_MARKERS && !frame.in_kernel();
+    chain.iter().filter(is_user).find(|frame| {
+        let file = stacks.name(frame.file).and_then(|file| file.rsplit('/').next()).unwrap_or_default();
+        let is_library = LIBRARIES.iter().any(|library| file.starts_with(library));
+        let is_own = |name: &str| !FUNCTIONS.iter().any(|function| name.starts_with(function));
+        !is_library && stacks.name(frame.function).is_some_and(is_own)
+    })
+}
+
+/// The call sites of several waits, with the time of each.
+#[derive(Clone, Default)]
+pub(crate) struct CallSites(BTreeMap<FunctionId, Ns>);
+
+impl CallSites {
+    /// Adds a wait, if its call site is known.
+    pub(crate) fn add(&mut self, site: Option<FunctionId>, waited: Ns) {
+        if let Some(site) = site {
+            *self.0.entry(site).or_default() += waited;
+        }
+    }
+
+    /// Takes a wait back.
+    pub(crate) fn remove(&mut self, site: FunctionId, waited: Ns) {
+        if let Some(sum) = self.0.get_mut(&site) {
+            *sum -= waited;
+            if *sum == Ns::ZERO {
+                self.0.remove(&site);
+            }
+        }
+    }
+
+    /// Adds all of the other.
+    pub(crate) fn extend(&mut self, other: Self) {
+        other.0.into_iter().for_each(|(site, waited)| self.add(Some(site), waited));
+    }
+
+    /// Returns the one with the most time; of several, the first by name.
+    pub(crate) fn most(&self) -> Option<FunctionId> {
+        self.0.iter().rev().max_by_key(|(_, waited)| **waited).map(|(site, _)| *site)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::NameId;
+
+    /// Returns the call site of a chain of functions with their files, innermost first; `?` has no name.
+    fn of(chain: &[(&str, &str)]) -> Option<String> {
+        let mut names: Vec<Box<str>> = Vec::new();
+        let mut number = |name: &str| {
+            names.push(name.into());
+            NameId(names.len() as u32)
+        };
+        let frames: Vec<StackFrame> = chain
+            .iter()
+            .map(|(function, file)| StackFrame {
+                function: if *function == "?" { NameId::NONE } else { number(function) },
+                file: number(file),
+                ..StackFrame::at(if *file == "[kernel]" { u64::MAX << 32 } else { 1 })
+            })
+            .collect();
+        let stacks = Stacks { chains: Vec::new(), names };
+        call_site(&stacks, &frames).and_then(|frame| stacks.name(frame.function)).map(Into::into)
+    }
+
+    #[test]
+    fn the_first_named_function_of_the_program_is_the_call_site() {
+        let (kernel, libc, game) = ("[kernel]", "/usr/lib/libc.so.6", "/opt/game");
+        let lock =
+            [("futex_wait", kernel), ("__lll_lock_wait", libc), ("?", libc), ("load_scene", game), ("main", game)];
+        assert_eq!(of(&lock).as_deref(), Some("load_scene"));
+        let rust = [("syscall", libc), ("std::sys::sync::mutex::lock_contended", game), ("?", game), ("draw", game)];
+        assert_eq!(of(&rust).as_deref(), Some("draw"));
+        let go = [("runtime.futex", game), ("runtime.mstart", game)];
+        assert_eq!(of(&go), None, "Go's scheduler waits, not the program");
+        assert_eq!(of(&[("worker_thread", kernel)]), None);
+        let own = [("read", libc), ("libconfig_read", "/usr/lib/libconfig.so.9"), ("main", game)];
+        assert_eq!(of(&own).as_deref(), Some("libconfig_read"), "only those of the list are left out");
+    }
+}
