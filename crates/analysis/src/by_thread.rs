@@ -4,7 +4,7 @@ use crate::Begins;
 use model::{Ns, Reason, ThreadKey, ThreadState, ThreadStretch, Tid};
 
 /// One value for each thread, indexed by thread key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct ByThread<T>(Vec<T>);
 
 impl<T: Clone + Default> ByThread<T> {

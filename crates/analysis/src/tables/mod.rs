@@ -45,6 +45,7 @@ pub(crate) mod ready_wait;
 pub(crate) mod requests;
 pub(crate) mod run_lengths;
 pub(crate) mod samples;
+pub(crate) mod served_waits;
 pub(crate) mod slower_cores;
 pub(crate) mod smt_cores;
 pub(crate) mod smt_pairs;
@@ -137,6 +138,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<deadlocks::Deadlocks>(&tables::DEADLOCKS),
     entry::<object_waits::ObjectWaits>(&tables::OBJECT_WAITS),
     entry::<wait_objects::WaitObjects>(&tables::WAIT_OBJECTS),
+    entry::<served_waits::ServedWaits>(&tables::SERVED_WAITS),
     entry::<pools::Pools>(&tables::POOLS),
 ];
 

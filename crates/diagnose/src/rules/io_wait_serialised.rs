@@ -6,30 +6,40 @@ use crate::finding::{Action, Confidence, Finding};
 use crate::pools::{Pool, Processes};
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::unmarked::waiting_server;
 use crate::waits_for::WaitsFor;
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, ready_wait, waits};
 use model::words::{ms, percent, plural, time};
 use model::{Fix, Ns, ThreadKey, Tid, WaitKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
     id: "io-wait-serialised",
     about: "a thread spent much of its time waiting for a device, one request at a time",
     page: Page {
         description: "Threads that spent more time in uninterruptible sleep (state D) than running, in many short waits that interrupts ended: reads \
-                from a device, one at a time.",
+                from a device, one at a time. Or threads that wait for one thread, which waits itself (for time, a file or a device) for one of their \
+                requests after the other.",
         rationale: "Devices answer several requests in about the time of one. A thread that issues one at a time gets a fraction of the \
                   device's throughput, and the program is as slow as the device.",
         certainty: "Sleep in state D is usually, but not always, a wait for a device. Whether a request depends on the answer to the previous one is \
                unknown, and so is how many the device handles at the same time: it is assumed that two concurrent requests halve the waits and their \
                switches. The severity is more than low only if the system call shows that it was a read, or a write that waits until it is durable \
-               (fsync), which several changes can share.",
+               (fsync), which several changes can share. A thread for which others wait is a server only if one of them was seen to ask it: to end \
+               its wait, to wait itself, and to be the first whose wait the server ends after its own. Idle workers that wait for work do not ask. A server that is never idle while it is recorded is not reported, as no thread needs to wake it. \
+               That its requests do not depend on each other is assumed.",
         fix: "Read ahead: larger reads, posix_fadvise(2), several concurrent requests (io_uring(7), threads).",
         example: "A reads a file in pieces of 4 KiB in random order: 8 000 waits of 100 µs in a second.",
     },
-    tables: &[&tables::WAITS, &tables::READY_WAIT, &tables::CRITICAL_BY_THREAD, &tables::WAIT_OBJECTS],
-    thresholds: &[&MIN_WAITING, &MIN_PER_SECOND, &MIN_SHARE, &SWITCH],
+    tables: &[
+        &tables::WAITS,
+        &tables::READY_WAIT,
+        &tables::CRITICAL_BY_THREAD,
+        &tables::WAIT_OBJECTS,
+        &tables::SERVED_WAITS,
+    ],
+    thresholds: &[&MIN_WAITING, &MIN_PER_SECOND, &MIN_SHARE, &MIN_SERVED, &SWITCH],
     explains: &[],
     worst: Fits::WaitedForDevice,
     shares_out_work: false,
@@ -48,6 +58,13 @@ const MIN_PER_SECOND: Threshold = Threshold {
     unit: Unit::PerSecond,
     value: 200.0,
     reason: "waits: with fewer, a wait takes milliseconds, as on a disk that is busy with other requests",
+};
+
+const MIN_SERVED: Threshold = Threshold {
+    name: "min_served",
+    unit: Unit::Count,
+    value: 16.0,
+    reason: "requests that a server answered: with fewer, they may be those of its start",
 };
 
 /// Concurrent requests after the fix.
@@ -81,6 +98,21 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::MissingData("the source has no wakeups, so it is unknown when waits ended".to_owned()));
     }
     let processes = Processes::new(ctx)?;
+    let servers = waiting_server::find(ctx, &processes, ctx.threshold(&MIN_SERVED))?;
+    let known: BTreeSet<ThreadKey> = servers.iter().flat_map(|finding| finding.waited_for.iter().copied()).collect();
+    Ok(match of_threads(ctx, &processes, &known)? {
+        RuleOutcome::Findings(others) => RuleOutcome::Findings(servers.into_iter().chain(others).collect()),
+        _ if !servers.is_empty() => RuleOutcome::Findings(servers),
+        other => other,
+    })
+}
+
+/// The threads that wait for a device one request at a time, without those that are `known` already.
+fn of_threads(
+    ctx: &RuleContext<'_>,
+    processes: &Processes,
+    known: &BTreeSet<ThreadKey>,
+) -> Result<RuleOutcome, EngineError> {
     let (mut waits, mut evidence) = (BTreeMap::<ThreadKey, Waits>::new(), EvidenceRows::default());
     let [mut any, mut has_states] = [false; 2];
     ctx.each_row(waits::Table, |row| {
@@ -98,6 +130,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             || !device
             || !(read || sync || reason.is_empty())
             || ctx.is_kernel_thread(thread)
+            || known.contains(&thread)
         {
             return;
         }
@@ -117,7 +150,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let span = ctx.span().len().as_f64();
     let (part, rate) = (ctx.threshold(&MIN_WAITING), ctx.threshold(&MIN_PER_SECOND));
     let least = ctx.share_ns(&MIN_SHARE).max(Ns(1));
-    let of_pools = pooled(ctx, &processes, &waits)?;
+    let of_pools = pooled(ctx, processes, &waits)?;
     waits.retain(|thread, sums| {
         let own = (sums.blocked + ran.get(thread).copied().unwrap_or(Ns::ZERO)).as_f64();
         sums.blocked >= least && sums.blocked.as_f64() >= part * own && sums.count as f64 >= rate * span / 1e9

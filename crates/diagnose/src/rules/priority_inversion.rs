@@ -9,10 +9,12 @@ use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::interpreter_lock;
 use engine::EngineError;
-use model::tables::{self, periods, priority_inheritance, priority_residency, ready_wait, waits};
+use model::tables::{
+    self, lock_holders, periods, priority_inheritance, priority_residency, ready_wait, wait_objects, waits,
+};
 use model::words::ms;
-use model::{Fix, Ns, ThreadKey, Threads, Tid};
-use std::collections::BTreeMap;
+use model::{Coded, Fix, Ns, ThreadKey, Threads, Tid, WaitKind};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
     id: "priority-inversion",
@@ -22,7 +24,8 @@ pub(super) const RULE: Rule = Rule {
                 and which was ready during the wait after another thread had taken its CPU.",
         rationale: "A lock holder runs at its own priority: any thread with a priority between the two can keep the high-priority thread \
                   waiting indefinitely, which priorities are meant to prevent.",
-        certainty: "Priorities, and that the low-priority thread was preempted during the wait, are recorded. That the wait was for a lock that it held \
+        certainty: "Priorities, and that the low-priority thread was preempted during the wait, are recorded. Recordings by corewise have the lock, and which \
+               thread held it. Otherwise, or if the waits do not show a lock (Java, parking_lot), that the wait was for a lock that it held \
                all the time is likely, but not certain: it may have handed over its work late. If it was blocked itself during the wait, it is not \
                likely, and nothing is reported (for example, if a thread waits for its end). A periodic thread's wait is compared with its response times, as it sleeps for the rest of the time. If processes are not recorded, the confidence is low. \
                The estimate takes into account that the holder would still share the CPU at the higher weight, if less, and that a \
@@ -34,6 +37,8 @@ pub(super) const RULE: Rule = Rule {
     },
     tables: &[
         &tables::WAITS,
+        &tables::LOCK_HOLDERS,
+        &tables::WAIT_OBJECTS,
         &tables::PRIORITY_RESIDENCY,
         &tables::PRIORITY_INHERITANCE,
         &tables::PERIODS,
@@ -83,6 +88,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::MissingData("the source does not record priorities".to_owned()));
     };
     let processes = Processes::new(ctx)?;
+    let with_locks = with_locks(ctx)?;
     // For how long the waker lacked a CPU: by thread; by both, with what the waker ran.
     let (mut waited, mut waker_ready, mut evidence) = (BTreeMap::new(), BTreeMap::new(), EvidenceRows::default());
     ctx.each_row(waits::Table, |row| {
@@ -100,7 +106,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let lower = priorities.get(&waker).zip(priorities.get(&thread)).is_some_and(|(low, own)| low.0 > own.1);
         // A waker that waited itself did more than lack a CPU: a thread that waits for another's end waits for all that it does.
         let waited_itself = row.get(waits::WAKER_BLOCKED_NS.or_zero()) > Ns::ZERO;
-        if ns > Ns::ZERO && lower && !idles && !waited_itself && processes.are_one(thread, waker) {
+        let is_known = with_locks.contains(&thread);
+        if ns > Ns::ZERO && lower && !idles && !waited_itself && !is_known && processes.are_one(thread, waker) {
             add(&mut waited, (thread, tid), ns);
             let sums = waker_ready.entry((thread, waker)).or_insert([Ns::ZERO; 2]);
             *sums = [sums[0] + ns, sums[1] + ran];
@@ -108,6 +115,31 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
                 ns,
                 row,
                 &[&waits::WAITS, &waits::BLOCKED_NS, &waits::WAKER_RUNNING_NS, &waits::WAKER_PREEMPTED_NS],
+            );
+        }
+    })?;
+    // Where the lock is known, so is its holder.
+    let mut locks = BTreeMap::<(ThreadKey, ThreadKey), String>::new();
+    ctx.each_row(lock_holders::Table, |row| {
+        let (thread, tid) = row.all((lock_holders::THREAD, lock_holders::TID));
+        let Some(holder) = row.get(lock_holders::HOLDER).filter(|_| with_locks.contains(&thread)) else { return };
+        let [ready, ran] =
+            row.all([lock_holders::HOLDER_READY_NS.or_zero(), lock_holders::HOLDER_RUNNING_NS.or_zero()]);
+        let lower = priorities.get(&holder).zip(priorities.get(&thread)).is_some_and(|(low, own)| low.0 > own.1);
+        if ready > Ns::ZERO && lower {
+            add(&mut waited, (thread, tid), ready);
+            let sums = waker_ready.entry((thread, holder)).or_insert([Ns::ZERO; 2]);
+            *sums = [sums[0] + ready, sums[1] + ran];
+            locks.insert((thread, holder), row.get(lock_holders::KIND).replace('_', " "));
+            evidence.push(
+                ready,
+                row,
+                &[
+                    &lock_holders::WAITS,
+                    &lock_holders::HELD_NS,
+                    &lock_holders::HOLDER_RUNNING_NS,
+                    &lock_holders::HOLDER_READY_NS,
+                ],
             );
         }
     })?;
@@ -182,7 +214,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             format!("Let {low} inherit {}'s priority while {} waits for it", most.name, most.name),
         ),
     };
+    let lock = locks.get(&(most.thread, holder));
     let held = match inherited.from(holder, most.thread).next() {
+        _ if lock.is_some() => {
+            format!("{low} held the lock, as was recorded, and needs it for as long at a higher priority")
+        }
         Some(lent) if lent.donor.is_some() => {
             format!("{low} held what {} waited for all the time, as it did whenever it had its priority", most.name)
         }
@@ -191,8 +227,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (finding, known) = (ctx.finding(claims, change, what), processes.are_recorded());
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{} waited for lower-priority {low}, which was ready without a CPU for {} ms of the wait",
+            "{} waited for lower-priority {low}, which {}was ready without a CPU for {} ms of the wait",
             most.name,
+            lock.map_or_else(String::new, |kind| format!("held a {kind} that it waited for and ")),
             ms(longest)
         ),
         severity: if longest >= of_response(&most.thread) {
@@ -212,6 +249,23 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ],
         ..finding
     }]))
+}
+
+/// The threads of which it was recorded what they wait for. Threads that wait on words of their own more than on locks (Java, parking_lot) are not
+/// among them: their waits do not show the lock.
+fn with_locks(ctx: &RuleContext<'_>) -> Result<BTreeSet<ThreadKey>, EngineError> {
+    let mut times = BTreeMap::<ThreadKey, [Ns; 2]>::new();
+    ctx.each_row(wait_objects::Table, |row| {
+        let kind = WaitKind::of_word(row.get(wait_objects::KIND).as_bytes());
+        let Some(kind) = kind.filter(|_| row.get(wait_objects::OBJECT).is_some()) else { return };
+        let times = times.entry(row.get(wait_objects::THREAD)).or_default();
+        if kind == WaitKind::Parker {
+            times[1] += row.get(wait_objects::BLOCKED_NS);
+        } else if kind.is_lock() || kind == WaitKind::Signal {
+            times[0] += row.get(wait_objects::BLOCKED_NS);
+        }
+    })?;
+    Ok(times.into_iter().filter(|(_, [words, parked])| words >= parked).map(|(thread, _)| thread).collect())
 }
 
 /// Waits for an interpreter's lock of which the holder lacks a CPU: the timer of the waiting thread ends them again and again, so they have

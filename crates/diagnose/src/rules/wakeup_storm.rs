@@ -9,9 +9,9 @@ use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::timers::timed;
 use engine::EngineError;
-use model::tables::{self, critical_by_thread, run_lengths, thread_by_cpu, waits, wakers};
+use model::tables::{self, critical_by_thread, run_lengths, thread_by_cpu, wait_objects, waits, wakers};
 use model::words::{grouped, ms, plural, time};
-use model::{Fix, Ns, ThreadKey, Tid, pool_name};
+use model::{Coded, Fix, Ns, ThreadKey, Tid, WaitKind, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) static RULE: Rule = Rule {
@@ -38,6 +38,7 @@ pub(crate) static RULE: Rule = Rule {
         &tables::CPUS,
         &tables::CRITICAL_BY_THREAD,
         &tables::WAITS,
+        &tables::WAIT_OBJECTS,
         &tables::SAMPLES,
     ],
     thresholds: &[&MIN_PER_SECOND, &SHORT_RUN_NS, &MIN_SHORT, &SWITCH, &MIN_PATH_SHARE],
@@ -178,7 +179,8 @@ const SAMPLED: Range = Range { low: 0.55, high: 1.6 };
 const MIN_HERD: usize = 8;
 
 /// The names of pools of which most wakeups wake many members together, as a connection wakes all processes that wait for the same socket.
-/// Who wakes them is another process, too.
+/// Who wakes them is another process, too. Where it was recorded what they wait for, only waits for the same object count, and none for a lock: of
+/// all that a broadcast wakes, most then wait for the mutex.
 fn herds(ctx: &RuleContext<'_>) -> Result<BTreeSet<String>, EngineError> {
     let mut pools = BTreeMap::<String, (BTreeSet<ThreadKey>, i64, i64)>::new();
     ctx.each_row(waits::Table, |row| {
@@ -191,6 +193,20 @@ fn herds(ctx: &RuleContext<'_>) -> Result<BTreeSet<String>, EngineError> {
         sums.0.insert(thread);
         (sums.1, sums.2) = (sums.1.saturating_add(waits), sums.2.saturating_add(together));
     })?;
+    let mut by_object = BTreeMap::<String, (BTreeSet<ThreadKey>, i64, i64)>::new();
+    ctx.each_row(wait_objects::Table, |row| {
+        let thread = row.get(wait_objects::THREAD);
+        let is_lock = WaitKind::of_word(row.get(wait_objects::KIND).as_bytes()).is_some_and(WaitKind::is_lock);
+        let by = row.get(wait_objects::RELEASED_BY).is_some_and(|by| by > ThreadKey::IDLE);
+        if row.get(wait_objects::OBJECT).is_none() || is_lock || !by || ctx.is_kernel_thread(thread) {
+            return;
+        }
+        let sums = by_object.entry(pool_name(&ctx.name(thread)).to_owned()).or_default();
+        let [waits, together] = row.all([wait_objects::WAITS, wait_objects::WOKEN_TOGETHER]);
+        sums.0.insert(thread);
+        (sums.1, sums.2) = (sums.1.saturating_add(waits), sums.2.saturating_add(together));
+    })?;
+    pools.extend(by_object);
     pools.retain(|_, (members, waits, together)| members.len() >= MIN_HERD && 4 * *together >= 3 * *waits);
     Ok(pools.into_keys().collect())
 }

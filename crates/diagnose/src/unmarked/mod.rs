@@ -12,3 +12,4 @@ pub(crate) mod short_jobs;
 pub(crate) mod single_items;
 pub(crate) mod spinning;
 pub(crate) mod tails;
+pub(crate) mod waiting_server;

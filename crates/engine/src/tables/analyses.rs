@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The analyses that need callchains: of switch-outs or of samples.
-const OF_CHAINS: [&TableDef; 10] = [
+const OF_CHAINS: [&TableDef; 11] = [
     &tables::SWITCH_CAUSES,
     &tables::WAITS,
     &tables::LOCK_HOLDERS,
     &tables::LOCK_WAITS,
     &tables::OBJECT_WAITS,
     &tables::WAIT_OBJECTS,
+    &tables::SERVED_WAITS,
     &tables::SAMPLES,
     &tables::FOLDED_STACKS,
     &tables::REQUESTS,
@@ -28,7 +29,7 @@ const OF_CHAINS: [&TableDef; 10] = [
 ];
 
 /// The analyses that need the pools and processes of threads.
-const OF_GROUPS: [&TableDef; 11] = [
+const OF_GROUPS: [&TableDef; 12] = [
     &tables::POOLS,
     &tables::PARALLEL_REGIONS,
     &tables::REQUESTS,
@@ -40,6 +41,7 @@ const OF_GROUPS: [&TableDef; 11] = [
     &tables::DEADLOCKS,
     &tables::OBJECT_WAITS,
     &tables::WAIT_OBJECTS,
+    &tables::SERVED_WAITS,
 ];
 
 /// The analyses that need to know where interrupts woke threads.

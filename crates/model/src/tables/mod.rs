@@ -327,6 +327,7 @@ pub const ALL: &[&TableDef] = &[
     &DEADLOCKS,
     &OBJECT_WAITS,
     &WAIT_OBJECTS,
+    &SERVED_WAITS,
     &POOLS,
     &MIGRATIONS,
     &MIGRATION_MATRIX,
