@@ -98,7 +98,7 @@ impl CallSites {
     }
 
     /// Returns the one with the most time; of several, the first by name.
-    pub(crate) fn most(&self) -> Option<FunctionId> {
+    pub(crate) fn longest(&self) -> Option<FunctionId> {
         self.0.iter().rev().max_by_key(|(_, waited)| **waited).map(|(site, _)| *site)
     }
 }

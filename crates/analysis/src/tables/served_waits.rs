@@ -1,9 +1,9 @@
-//! For which threads others waited while these waited themselves, and whether they had been asked.
+//! For which threads others waited while these waited themselves, and whether they got requests.
 //!
 //! ```text
 //!   A   run │ waits for S                 │ run            A asks S: it ends a wait of S, and waits. S sleeps, and then ends A's wait:
 //!   S   wait ▲ run │ sleeps          │ run ▲ run │ sleeps  the first wait that it ends, so A had waited for what it asked.
-//!   B      run │ waits for S                               B waits meanwhile, behind A's sleep.
+//!   B      run │ waits for S                               B waits during A's sleep, too.
 //! ```
 //!
 //! A thread that hands out work looks similar: idle workers wait for it. But they do not end its waits, or the next worker is another one.
@@ -101,7 +101,7 @@ impl Is {
 struct Sums {
     waits: i64,
     waited: Ns,
-    behind: Ns,
+    both_waited: Ns,
     asked: i64,
     answered: i64,
 }
@@ -110,7 +110,7 @@ impl Table {
     /// A thread ended a wait of `client`, which was for what the server has to bring about.
     fn answers(&mut self, server: ThreadKey, client: ThreadKey, wait: &Wait) {
         let of = self.servers.of(server);
-        let (behind, asked) = (of.within(wait.span), of.asked.take());
+        let (both_waited, asked) = (of.within(wait.span), of.asked.take());
         if let Some((by, at, true)) = asked {
             let is_it = by == client && wait.span.start >= at;
             let sums = self.pairs.entry((by, server)).or_default();
@@ -120,13 +120,13 @@ impl Table {
         let sums = self.pairs.entry((client, server)).or_default();
         sums.waits += 1;
         sums.waited += wait.span.len();
-        sums.behind += behind;
+        sums.both_waited += both_waited;
     }
 
     /// Keeps those with the longest waits.
     fn longest(&mut self) -> Vec<((ThreadKey, ThreadKey), Sums)> {
         let mut rows: Vec<_> = self.pairs.drain().collect();
-        rows.sort_by_key(|(key, sums)| (Reverse(sums.behind), Reverse(sums.waited), Reverse(sums.asked), *key));
+        rows.sort_by_key(|(key, sums)| (Reverse(sums.both_waited), Reverse(sums.waited), Reverse(sums.asked), *key));
         rows.truncate(MAX_OBJECTS);
         rows
     }
@@ -178,7 +178,7 @@ impl OfWaits for Table {
                 i64::from(of.tid.0).into(),
                 sums.waits.into(),
                 sums.waited.into(),
-                sums.behind.into(),
+                sums.both_waited.into(),
                 sums.asked.into(),
                 sums.answered.into(),
                 of.waits.into(),

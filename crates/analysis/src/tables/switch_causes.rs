@@ -295,7 +295,7 @@ impl Analysis for SwitchCauses {
                 let [ready, blocked, unknown] = [sums.ready, sums.blocked, sums.unknown].map(Value::from);
                 let tid = i64::from(tid.0).into();
                 let count = sums.count.into();
-                let site = world.functions.name(sums.call_sites.most());
+                let site = world.functions.name(sums.call_sites.longest());
                 out.row(&[key.into(), tid, word, letter, reason, next, by, count, ready, blocked, unknown, site]);
             }
         }

@@ -136,7 +136,7 @@ impl Analysis for Waits {
                     sums.blocked.into(),
                 ];
                 row.extend(sums.waker.map(|ns| Value::from(Some(ns).filter(|_| *waker > ThreadKey::IDLE))));
-                row.push(world.functions.name(sums.call_sites.most()));
+                row.push(world.functions.name(sums.call_sites.longest()));
                 out.row(&row);
             }
         }

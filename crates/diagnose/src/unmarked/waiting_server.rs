@@ -35,7 +35,7 @@ const RANGE: Range = Range { low: 0.6, high: 1.3 };
 struct Clients {
     tids: BTreeMap<ThreadKey, Tid>,
     waits: i64,
-    behind: Ns,
+    both_waited: Ns,
     asked: i64,
     answered: i64,
     evidence: EvidenceRows,
@@ -66,18 +66,18 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, min_served: f64
         row.get(served_waits::SERVER_REASON.or_empty()).clone_into(&mut of.reason);
         let clients = of.clients.entry(processes.pool(ctx, thread)).or_default();
         let [waits, asked, answered] = row.all([served_waits::WAITS, served_waits::ASKED, served_waits::ANSWERED]);
-        let behind = row.get(served_waits::BEHIND_NS);
+        let both_waited = row.get(served_waits::BOTH_WAITED_NS);
         if waits > 0 {
             clients.tids.insert(thread, row.get(served_waits::TID));
         }
         clients.waits = clients.waits.saturating_add(waits);
         clients.asked = clients.asked.saturating_add(asked);
         clients.answered = clients.answered.saturating_add(answered);
-        clients.behind += behind;
+        clients.both_waited += both_waited;
         clients.evidence.push(
-            behind,
+            both_waited,
             row,
-            &[&served_waits::WAITS, &served_waits::BEHIND_NS, &served_waits::ASKED, &served_waits::ANSWERED],
+            &[&served_waits::WAITS, &served_waits::BOTH_WAITED_NS, &served_waits::ASKED, &served_waits::ANSWERED],
         );
     })?;
     Ok(servers.into_iter().filter_map(|(server, of)| finding(ctx, server, of, min_served)).collect())
@@ -85,15 +85,15 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, min_served: f64
 
 fn finding(ctx: &RuleContext<'_>, server: ThreadKey, of: Server, min_served: f64) -> Option<Finding> {
     let Server { tid, waits: own_waits, waited, reason, clients } = of;
-    let ((_, pool), clients) = clients.into_iter().max_by_key(|(_, clients)| clients.behind)?;
+    let ((_, pool), clients) = clients.into_iter().max_by_key(|(_, clients)| clients.both_waited)?;
     // How many requests were in its hands while it waited, and how many it answered after each wait.
-    let at_once = clients.behind.as_f64() / waited.max(Ns(1)).as_f64();
+    let concurrent = clients.both_waited.as_f64() / waited.max(Ns(1)).as_f64();
     let together = (clients.waits as f64 / own_waits.max(1) as f64).max(1.0);
-    let gain = 1.0 - together / at_once.max(1.0);
+    let gain = 1.0 - together / concurrent.max(1.0);
     let saved = waited.scaled(gain.max(0.0));
-    let was_asked = clients.asked > 0 && clients.answered as f64 >= MIN_ANSWERED * clients.asked as f64;
+    let is_server = clients.asked > 0 && clients.answered as f64 >= MIN_ANSWERED * clients.asked as f64;
     if clients.tids.len() < 2
-        || !was_asked
+        || !is_server
         || (clients.waits as f64) < min_served
         || gain < MIN_GAIN
         || saved < ctx.share_ns(&MIN_SHARE).max(Ns(1))
@@ -103,7 +103,7 @@ fn finding(ctx: &RuleContext<'_>, server: ThreadKey, of: Server, min_served: f64
     let claims: Vec<_> = clients.tids.iter().map(|(thread, tid)| ctx.claim(*thread, *tid, saved)).collect();
     let name = ctx.name(server);
     let threads = ctx.name_of_all(clients.tids.keys().copied(), &pool);
-    let requests = (at_once.round() as u32).clamp(2, u32::try_from(claims.len()).unwrap_or(u32::MAX));
+    let requests = (concurrent.round() as u32).clamp(2, u32::try_from(claims.len()).unwrap_or(u32::MAX));
     let change = Fix::InFlight { threads: Threads { name: name.clone(), tids: vec![tid] }, requests };
     let what = format!(
         "Let {name} begin the next request while it waits for the previous one, or serve all that are there with one wait"
@@ -111,7 +111,7 @@ fn finding(ctx: &RuleContext<'_>, server: ThreadKey, of: Server, min_served: f64
     let finding = ctx.finding(claims, change, what);
     Some(Finding {
         title: format!(
-            "{} named {} waited for {name}, which waited itself{} for one request after the other: {} for {} ms ({} of the time), with {at_once:.1} of \
+            "{} named {} waited for {name}, which waited itself{} for one request after the other: {} for {} ms ({} of the time), with {concurrent:.1} of \
              them waiting on average",
             plural(clients.tids.len() as u64, "thread"),
             short(&threads, 40),
@@ -129,7 +129,7 @@ fn finding(ctx: &RuleContext<'_>, server: ThreadKey, of: Server, min_served: f64
                 "{name} can wait for {requests} requests in the time of one, and none depends on the answer to another (lower bound: some do)"
             ),
             format!(
-                "it was asked: in {} of {} cases in which a thread ended its wait and then waited, it answered that thread first",
+                "it gets requests: in {} of {} cases in which a thread ended its wait and then waited, it answered that thread first",
                 clients.answered, clients.asked
             ),
         ],

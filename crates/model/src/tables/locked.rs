@@ -227,7 +227,7 @@ table! {
         large: false,
         doc: "Waits of each thread that another one ended, the server, and how long that one waited itself meanwhile, for time, a file or a device: \
               requests that are served one after the other. Waits for locks and for the end of threads do not count. Workers that wait for work look similar; \
-              `asked` and `answered` tell which one asks. The 10,000 rows with the longest `behind_ns`.",
+              `asked` and `answered` show which one asks. The 10,000 rows with the longest `both_waited_ns`.",
         key: [THREAD, SERVER],
         columns: {
             THREAD: Thread,
@@ -236,7 +236,7 @@ table! {
             SERVER_TID: Tid = "Its TID.",
             WAITS: Count = "Number of these waits.",
             WAITED_NS: Ns = "Their time, as far as it lies in the requested range.",
-            BEHIND_NS: Ns =
+            BOTH_WAITED_NS: Ns =
                 "The part of `waited_ns` in which the server waited for time, a file or a device, as far as its last 64 such waits before each \
                  end show.",
             ASKED: Count =
@@ -244,7 +244,7 @@ table! {
                  of any thread.",
             ANSWERED: Count =
                 "How often of `asked` the wait that the server then ended was that of the thread itself, which had begun after it asked.",
-            SERVER_WAITS: Count = "Number of the server's waits for time, a file or a device, whoever waited for it.",
+            SERVER_WAITS: Count = "Number of the server's waits for time, a file or a device, also those for which no thread waited.",
             SERVER_WAITED_NS: Ns = "Their time, as far as it lies in the requested range.",
             SERVER_REASON: Option<Word> =
                 "The system call of most of this time, as in the column `reason` of the table `wait_objects`; null if unknown.",

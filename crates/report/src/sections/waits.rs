@@ -124,7 +124,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     columns.extend(has_sites.then(|| Column::text("function", 1)));
     for ((thread, call, what), sum) in rows {
         let what = what + &sum.mostly_ready();
-        let [by, site] = [sum.ended_by, sum.call_sites].map(most);
+        let [by, site] = [sum.ended_by, sum.call_sites].map(longest);
         let cells = [thread, call, what, grouped(sum.waits), ms(sum.blocked), ms(sum.longest), by];
         push(&mut columns, cells.into_iter().chain(has_sites.then(|| short(&plain(&site), MAX_NAME))));
     }
@@ -133,7 +133,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
 }
 
 /// Returns the text with the most time.
-fn most(times: BTreeMap<String, Ns>) -> String {
+fn longest(times: BTreeMap<String, Ns>) -> String {
     times.into_iter().max_by_key(|(_, blocked)| *blocked).map_or_else(String::new, |(text, _)| text)
 }
 
