@@ -10,10 +10,14 @@ what the reader does.
 
 import gzip
 import io
+import lzma
 import re
+import shutil
 import struct
+import subprocess
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -207,11 +211,36 @@ def seeds():
     for path in sorted((ROOT / "crates/printed/cases").glob("*.md")):
         for nth, block in enumerate(re.findall(rb"^```tables\n(.*?)^```", path.read_bytes(), re.M | re.S)):
             yield "printed", f"{path.stem}-{nth}", b"\n" + block
+    yield from symbols()
+
+
+def symbols():
+    """Yields names of generated code, and small programs, with the letter that says how they are read."""
+    yield "symbols", "map", b"m1000 100 JS:*spin /srv/app.js:3:14\n0x401000 0x200 py::spin:/srv/app.py\n"
+    entry = struct.pack("<QII", 0x1000, 5, 0) + b"/srv/A.java\0"
+    code = struct.pack("<IIQQQQ", 9, 9, 0x1000, 0x1000, 32, 1) + b"A.run\0" + bytes(32)
+    moved = struct.pack("<IIQQQQQ", 9, 9, 0, 0x1000, 0x401000, 32, 1)
+    record = lambda kind, body: struct.pack("<IIQ", kind, len(body) + 16, 7) + body
+    records = record(2, struct.pack("<QQ", 0x1000, 1) + entry) + record(0, code) + record(1, moved)
+    yield "symbols", "dump", b"j" + struct.pack("<6IQQ", 0x4A695444, 1, 40, 62, 0, 9, 0, 0) + records
+    yield "symbols", "xz", b"x" + lzma.compress(b"symbols" * 40)
+    compiler = shutil.which("clang")
+    if compiler is None:
+        return
+    inline = "static inline __attribute__((always_inline)) int"
+    source = f"{inline} a(volatile int *p) {{ return *p * 3; }}\n{inline} b(volatile int *p) {{ return a(p) + 1; }}\n"
+    source += "int _start(void) { volatile int x = 1; return b(&x); }\n"
+    for name, options in {"dwarf5": [], "dwarf4": ["-gdwarf-4"], "zlib": ["-gz=zlib"], "split": ["-gsplit-dwarf"]}.items():
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "a.c").write_text(source)
+            options = ["-g", "-O1", "-nostdlib", "-fno-asynchronous-unwind-tables", "-Wl,-z,noseparate-code", *options]
+            subprocess.run([compiler, *options, "a.c", "-o", "a"], cwd=folder, check=True)
+            yield "symbols", name, b"e" + (Path(folder) / "a").read_bytes()
 
 
 def sources(target):
     """Returns the source files of a target's reader."""
-    folders = {"printed": ["printed/src"], "machine_text": ["topology/src"], "machine_folder": ["topology/src"]}
+    folders = {"printed": ["printed/src"], "symbols": ["symbols/src"], "machine_text": ["topology/src"], "machine_folder": ["topology/src"]}
     names = folders.get(target, [f"import/src/formats/{target}", f"import/src/formats/{target}.rs"])
     if target not in folders and target not in ("present_mon", "mango_hud", "cap_frame_x"):
         names += ["import/src/tracepoint"]

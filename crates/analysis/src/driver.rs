@@ -5,6 +5,7 @@ use crate::blocked_by::Reasons;
 use crate::folded_chains::FoldedChains;
 use crate::functions::Functions;
 use crate::instances::Instances;
+use crate::source_lines::SourceLines;
 use crate::thread_groups::ThreadGroups;
 use crate::{ANALYSES, Analysis, Begins, Context, World};
 use model::{
@@ -54,7 +55,8 @@ impl Running {
     /// Sets the callchains of the switch-outs ([`Change::BlockedAt`]) and of the samples ([`Change::Sampled`]).
     pub fn callchains(&mut self, stacks: &Stacks) {
         self.world.reasons = Reasons::new(stacks);
-        self.world.functions = Functions::new(stacks);
+        self.world.lines = SourceLines::new(stacks);
+        self.world.functions = Functions::new(stacks, &self.world.lines);
         if self.analyses.iter().any(|(def, _)| def.name == tables::FOLDED_STACKS.name) {
             self.world.folded = FoldedChains::new(stacks);
         }

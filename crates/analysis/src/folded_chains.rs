@@ -32,7 +32,7 @@ impl FoldedChains {
         for chain in &stacks.chains {
             let mut at = FoldedId::NONE;
             for frame in chain.iter().rev().filter(|frame| frame.address < StackFrame::CONTEXT_MARKERS) {
-                let key = (frame.function, frame.file, frame.in_kernel());
+                let key = (frame.function, frame.file, frame.in_kernel(), frame.inlined);
                 let label = *labels.entry(key).or_insert_with(|| {
                     let (label, next) = (label(stacks, frame), numbers.len() as u32);
                     *numbers.entry(label.into()).or_insert(next)
@@ -69,12 +69,17 @@ impl FoldedChains {
     }
 }
 
-/// The text of a frame, as in the folded stacks of perf's scripts: functions of the kernel end with `_[k]`, and a function without a name
-/// is its file in brackets.
+/// The text of a frame, as in the folded stacks of perf's scripts: functions of the kernel end with `_[k]`, inlined ones with `_[i]`, and a
+/// function without a name is its file in brackets.
 fn label(stacks: &Stacks, frame: &StackFrame) -> String {
     let plain = |name: &str| name.replace(';', ":").replace(char::is_control, " ");
     if let Some(name) = stacks.name(frame.function) {
-        return format!("{}{}", plain(name), if frame.in_kernel() { "_[k]" } else { "" });
+        let mark = match () {
+            () if frame.in_kernel() => "_[k]",
+            () if frame.inlined => "_[i]",
+            () => "",
+        };
+        return format!("{}{mark}", plain(name));
     }
     let file = stacks.name(frame.file).and_then(|file| file.rsplit('/').next()).unwrap_or("unknown");
     format!("[{}]", plain(file.trim_matches(['[', ']'])))

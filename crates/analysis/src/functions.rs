@@ -2,6 +2,7 @@
 
 use crate::blocked_by;
 use crate::call_site::call_site;
+use crate::source_lines::{LineId, SourceLines};
 use model::{StackFrame, StackId, Stacks, Value};
 use rustc_hash::FxHashMap;
 
@@ -17,6 +18,8 @@ type Named = (Option<Box<str>>, Option<Box<str>>);
 pub(crate) struct Functions {
     /// Innermost first. A function that called itself is there once.
     by_stack: Vec<Box<[FunctionId]>>,
+    /// The line of each of them.
+    lines: Vec<Box<[Option<LineId>]>>,
     /// Of each callchain, the place in `by_stack` of the function in which a thread with this callchain waits.
     waiting: Vec<u32>,
     /// Of each callchain, the function of the program itself that waits.
@@ -26,7 +29,7 @@ pub(crate) struct Functions {
 }
 
 impl Functions {
-    pub(crate) fn new(stacks: &Stacks) -> Self {
+    pub(crate) fn new(stacks: &Stacks, known: &SourceLines) -> Self {
         let mut numbers: FxHashMap<(Option<&str>, Option<&str>), u32> = FxHashMap::default();
         for frame in stacks.chains.iter().flatten().filter(|frame| is_code(frame)) {
             numbers.entry((stacks.name(frame.function), stacks.name(frame.file))).or_default();
@@ -38,16 +41,18 @@ impl Functions {
         }
         let functions = |chain: &[StackFrame]| {
             let mut of: Vec<FunctionId> = Vec::with_capacity(chain.len());
+            let mut lines = Vec::new();
             for frame in chain.iter().filter(|frame| is_code(frame)) {
                 let named = (stacks.name(frame.function), stacks.name(frame.file));
                 let id = FunctionId(numbers.get(&named).copied().unwrap_or_default());
                 if !of.contains(&id) {
                     of.push(id);
+                    lines.push(known.id(stacks, frame));
                 }
             }
-            of.into_boxed_slice()
+            (of.into_boxed_slice(), lines.into_boxed_slice())
         };
-        let by_stack: Vec<Box<[FunctionId]>> = stacks.chains.iter().map(|chain| functions(chain)).collect();
+        let (by_stack, lines): (Vec<_>, Vec<_>) = stacks.chains.iter().map(|chain| functions(chain)).unzip();
         let waiting = stacks.chains.iter().zip(&by_stack).map(|(chain, of)| {
             let frame = blocked_by::waiting(stacks, chain).and_then(|at| chain.get(at));
             let named = frame.map(|frame| (stacks.name(frame.function), stacks.name(frame.file)));
@@ -62,6 +67,7 @@ impl Functions {
         let call_sites = call_sites.collect();
         Self {
             by_stack,
+            lines,
             waiting,
             call_sites,
             all: all.iter().map(|(name, file)| (name.map(Into::into), file.map(Into::into))).collect(),
@@ -71,6 +77,11 @@ impl Functions {
     /// Returns the functions of a callchain, innermost first.
     pub(crate) fn of(&self, stack: StackId) -> &[FunctionId] {
         (stack.0 as usize).checked_sub(1).and_then(|at| self.by_stack.get(at)).map_or(&[], AsRef::as_ref)
+    }
+
+    /// Returns the line of each function of a callchain.
+    pub(crate) fn lines_of(&self, stack: StackId) -> &[Option<LineId>] {
+        (stack.0 as usize).checked_sub(1).and_then(|at| self.lines.get(at)).map_or(&[], AsRef::as_ref)
     }
 
     /// Returns the function in which a thread with this callchain waits, and those that called it: of a program, from its innermost

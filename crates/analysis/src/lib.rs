@@ -39,6 +39,7 @@ pub mod rates;
 mod recent;
 mod shares;
 pub mod slow_intervals;
+mod source_lines;
 pub(crate) mod tables;
 mod task_class;
 mod thread_groups;

@@ -7,6 +7,7 @@ use crate::clocks::Bits;
 use crate::folded_chains::FoldedChains;
 use crate::functions::Functions;
 use crate::parking::Parking;
+use crate::source_lines::SourceLines;
 use crate::thread_groups::ThreadGroups;
 use crate::throttled::Throttled;
 use model::{CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, Prio, ThreadKey, ThreadState, ThreadStretch};
@@ -74,6 +75,7 @@ pub struct World {
     pub(crate) throttled: Throttled,
     pub(crate) reasons: Reasons,
     pub(crate) functions: Functions,
+    pub(crate) lines: SourceLines,
     /// Empty if no analysis uses it.
     pub(crate) folded: FoldedChains,
     pub(crate) groups: Arc<ThreadGroups>,
@@ -136,6 +138,7 @@ impl World {
             throttled: Throttled::default(),
             reasons: Reasons::default(),
             functions: Functions::default(),
+            lines: SourceLines::default(),
             folded: FoldedChains::default(),
             groups: Arc::default(),
             budget: None,

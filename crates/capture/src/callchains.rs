@@ -9,11 +9,14 @@
 //! space, with its own number, at each exec. A callchain that was seen before an exec and not written by then has no address
 //! space: its mappings can no longer be read.
 
+use crate::generated::{self, GeneratedCode};
+use crate::kept::{self, Kept};
 use crate::mappings::{self, Mapping};
-use crate::places::{self, KERNEL, Place, UNKNOWN};
+use crate::mmap_events::MmapEvents;
+use crate::places::{self, CodeFile, KERNEL, Place, UNKNOWN};
 use crate::spool::frame;
 use crate::wire::{self, Chain};
-use model::{Ns, StackId};
+use model::{Ns, StackFrame, StackId};
 use safefs::Dir;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -31,6 +34,9 @@ const FIRST_OWN: i32 = 1 << 24;
 /// The most addresses of such callchains: 64 MB, as each is kept twice.
 const MAX_OWN_ADDRESSES: usize = 4 << 20;
 
+/// How many passes the address space of a process that has ended is kept after its last callchain.
+const FORGET_ENDED: u64 = 8;
+
 /// A process's mappings since an exec, or since it was first seen.
 struct Space {
     number: u32,
@@ -45,6 +51,8 @@ struct Code {
     name: String,
     build_id: Option<String>,
     inode: u64,
+    /// Open, so that it can be read when it or its process is gone.
+    file: Option<File>,
 }
 
 /// The callchains of a recording.
@@ -68,9 +76,14 @@ pub struct Callchains {
     /// Processes that ended since the last pass.
     ended: HashSet<i32>,
     files: Vec<Code>,
-    file_numbers: HashMap<(String, u64), usize>,
+    kept: Kept,
+    generated: GeneratedCode,
+    file_numbers: HashMap<(String, u64, Option<String>), usize>,
     /// What is mapped at an address of a space: a file's number, and the offset in it.
     places: BTreeMap<(u32, u64), Option<(usize, u64)>>,
+    /// The mappings of processes that have ended, and their address spaces, by the number of the program.
+    mmap_events: MmapEvents,
+    ended_spaces: HashMap<u64, Space>,
     /// Whether there are changes since the last call of [`Self::store`].
     pub changed: bool,
     /// The callchains of samples, which have no numbers in the kernel's maps: their numbers, from [`FIRST_OWN`] on.
@@ -104,8 +117,12 @@ impl Callchains {
             execs: HashMap::new(),
             ended: HashSet::new(),
             files: Vec::new(),
+            kept: Kept::default(),
+            generated: GeneratedCode::default(),
             file_numbers: HashMap::new(),
             places: BTreeMap::new(),
+            mmap_events: MmapEvents::open(crate::procfs::online().into_iter()),
+            ended_spaces: HashMap::new(),
             changed: false,
             own_numbers: HashMap::new(),
             own: Vec::new(),
@@ -191,6 +208,7 @@ impl Callchains {
         write: &mut dyn FnMut(&[u8]),
     ) {
         self.passes += 1;
+        self.mmap_events.read();
         let own = std::mem::take(&mut self.own);
         let addresses = |user, number: i32| match usize::try_from(number - FIRST_OWN) {
             Ok(at) => own.get(at).map_or(Vec::new(), |addresses| addresses.to_vec()),
@@ -217,10 +235,15 @@ impl Callchains {
             }
             let found = addresses(true, number);
             let after = exec.is_none_or(|exec| first > exec.1);
-            let space = if after && known(pid) { self.space(pid, &found) } else { UNKNOWN };
+            let mut space = if after && known(pid) { self.space(pid, &found) } else { UNKNOWN };
+            if space == UNKNOWN && known(pid) {
+                space = self.ended_space(pid, first, last);
+            }
             self.unmapped += u64::from(space == UNKNOWN);
             self.write_one(space, (pid, number), found, write);
         }
+        self.generated.look_again(&mut self.kept);
+        self.ended_spaces.retain(|_, space| self.passes < space.pass + FORGET_ENDED);
         for pid in self.ended.drain() {
             self.spaces.remove(&pid);
             self.user_written.remove(&pid);
@@ -249,7 +272,13 @@ impl Callchains {
             self.nameless += 1;
             return;
         }
-        let mapping = self.spaces.get(&pid).filter(|of| of.number == space);
+        let of_ended = || self.ended_spaces.values().find(|of| of.number == space);
+        let mapping = self.spaces.get(&pid).filter(|of| of.number == space).or_else(of_ended);
+        if let Some(of) = mapping
+            && mappings::at(&of.mappings, address).is_some_and(generated::is_generated)
+        {
+            self.generated.see(space, pid, &of.mappings, &mut self.kept);
+        }
         let mapping = mapping.and_then(|of| mappings::at(&of.mappings, address)).cloned();
         let location = mapping.map(|m| {
             let offset = address - m.from + m.offset;
@@ -261,15 +290,17 @@ impl Callchains {
 
     /// Returns the number of a file. Reads its build id when it is first seen.
     fn file(&mut self, pid: i32, mapping: Mapping) -> usize {
-        let key = (mapping.name, mapping.inode);
+        let key = (mapping.name, mapping.inode, mapping.id);
         if let Some(number) = self.file_numbers.get(&key) {
             return *number;
         }
-        let (name, inode) = key.clone();
-        let inside = PathBuf::from(format!("/proc/{pid}/root{name}"));
-        let build_id =
-            [inside.as_path(), Path::new(&name)].into_iter().filter(|path| is(path, inode)).find_map(build_id::of_file);
-        self.files.push(Code { name, build_id, inode });
+        let (name, inode, id) = key.clone();
+        let file = match &id {
+            Some(id) => self.kept.with_id(pid, &name, id),
+            None => self.kept.mapped(pid, &name, inode),
+        };
+        let build_id = id.or_else(|| build_id::of_file(&kept::path_of(file.as_ref()?)));
+        self.files.push(Code { name, build_id, inode, file });
         self.file_numbers.insert(key, self.files.len() - 1);
         self.files.len() - 1
     }
@@ -294,34 +325,45 @@ impl Callchains {
         self.last_space
     }
 
+    /// Returns the address space of a process that has ended or called exec, by what it had mapped between two times.
+    fn ended_space(&mut self, pid: i32, first: Ns, last: Ns) -> u32 {
+        let Some((number, mappings)) = self.mmap_events.mappings(pid, first, last) else { return UNKNOWN };
+        let space = self.ended_spaces.entry(number).or_insert_with(|| {
+            self.last_space += 1;
+            Space { number: self.last_space, mappings: Vec::new(), read_at: last, pass: self.passes }
+        });
+        space.mappings.clone_from(&mappings);
+        space.pass = self.passes;
+        space.number
+    }
+
     /// Writes `places.json` to a spool's folder; with names of functions if `named` (at the end of the recording).
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn store(&mut self, spool: &Dir, named: bool) -> std::io::Result<()> {
         self.changed = false;
-        let mut all = Vec::with_capacity(self.places.len());
+        let (mut all, mut of) = (Vec::with_capacity(self.places.len()), Vec::new());
         for ((space, address), location) in self.places.iter().filter(|((space, _), _)| !self.mistaken.contains(space))
         {
             let code = location.and_then(|(file, byte)| Some((self.files.get(file)?, byte)));
-            let file = code.map(|(file, _)| file.name.clone()).filter(|name| !name.is_empty());
+            let name = |name: &String| if name.is_empty() { StackFrame::GENERATED.to_owned() } else { name.clone() };
+            let file = code.map(|(file, _)| name(&file.name));
             let (build_id, offset) = match code {
                 Some((file, byte)) if file.inode != 0 => (file.build_id.clone(), Some(byte)),
                 _ => (None, None),
             };
-            all.push(Place { space: *space, address: *address, function: None, file, build_id, offset });
+            of.push(location.map(|(file, _)| file));
+            all.push(Place { space: *space, address: *address, file, build_id, offset, ..Place::default() });
         }
         if named {
             if let Some(list) = &mut self.functions {
                 let _ = list.rewind().and_then(|()| places::name_kernel(&mut all, list));
             }
-            // Without a build id, the inode shows whether it is the same file. That is enough on the same machine, so soon after.
-            let mut inodes: HashMap<&str, u64> = HashMap::new();
-            for file in &self.files {
-                // Of two files with one name, neither is named: one could get the other's functions.
-                inodes.entry(&file.name).and_modify(|inode| *inode = 0).or_insert(file.inode);
-            }
-            places::name_files(&mut all, &|file| inodes.get(file).is_some_and(|inode| is(Path::new(file), *inode)));
+            let files: Vec<CodeFile> = self.files.iter().map(Code::readable).collect();
+            places::name_files(&mut all, &of, &files);
+            self.generated.look_again(&mut self.kept);
+            self.generated.name(&mut all);
         }
         places::store(spool, &all)
     }
@@ -342,6 +384,13 @@ impl Callchains {
                  target, so its mappings could not be read."
             ));
         }
+        if self.generated.several > 0 {
+            let several = self.generated.several;
+            lacks.push(format!(
+                "{several} addresses of code generated at run time had several functions, one after the other: they have the name of the \
+                 last one."
+            ));
+        }
         if self.nameless > 0 {
             let (nameless, max) = (self.nameless, places::MAX_PLACES);
             lacks.push(format!(
@@ -349,6 +398,16 @@ impl Callchains {
             ));
         }
         lacks
+    }
+}
+
+impl Code {
+    /// Returns where the file can be read. Without a build id, the inode shows whether it is the same file. That is enough on the same machine, so
+    /// soon after.
+    fn readable(&self) -> CodeFile {
+        let open = self.file.as_ref().map(kept::path_of);
+        let unkept = || Some(PathBuf::from(&self.name)).filter(|path| is(path, self.inode));
+        CodeFile { name: self.name.clone(), build_id: self.build_id.clone(), at: open.or_else(unkept) }
     }
 }
 

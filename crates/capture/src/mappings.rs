@@ -13,6 +13,13 @@ pub struct Mapping {
     pub inode: u64,
     /// Path, or name in brackets; empty: none.
     pub name: String,
+    /// GNU build id of the file, in hexadecimal, if the kernel said it when the file was mapped.
+    pub id: Option<String>,
+}
+
+impl Mapping {
+    /// The inode of a file whose build id is known instead.
+    pub const UNKNOWN_INODE: u64 = u64::MAX;
 }
 
 /// Parses the executable mappings, in order of address.
@@ -36,7 +43,14 @@ fn line(line: &str) -> Option<Mapping> {
     let offset = hexadecimal(words.next()?)?;
     let (_, inode) = (words.next()?, words.next()?.parse().ok()?);
     let name = words.next().unwrap_or_default().trim_start().to_owned();
-    rights.contains('x').then_some(Mapping { from: hexadecimal(from)?, to: hexadecimal(to)?, offset, inode, name })
+    rights.contains('x').then_some(Mapping {
+        from: hexadecimal(from)?,
+        to: hexadecimal(to)?,
+        offset,
+        inode,
+        name,
+        id: None,
+    })
 }
 
 /// Returns the mapping that contains an address.

@@ -116,6 +116,7 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         recorder: Some(std::process::id().cast_signed()),
         sampled: kernel.samples().then(|| Sampled { event: "cpu-clock".into(), of_time: true, ..Sampled::default() }),
         lacks: kernel.lacks().to_vec(),
+        nameless: Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::Color;
 use crate::store_copies;
 use clap::Parser;
-use engine::{Infer, PassOptions};
+use engine::{Infer, PassOptions, SymbolPath};
 use std::path::PathBuf;
 
 const ABOUT: &str = "Show how the threads of a program use hybrid (P/E, big.LITTLE) and SMT processors";
@@ -60,6 +60,10 @@ pub struct Global {
     /// time and state how much of it there is
     #[arg(long, global = true, help_heading = "Global options")]
     pub inferred: bool,
+    /// Folder with debug files and programs for the names of functions, in addition to this machine's usual places; can be repeated.
+    /// Names of a trace folder are changed only by `corewise symbolize`
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
+    pub debug_dir: Vec<PathBuf>,
     /// Make tables as if the programs had marked nothing, to compare what is detected with the marks
     #[arg(long, global = true, hide = true)]
     pub hide_marks: bool,
@@ -76,7 +80,13 @@ impl Global {
     pub fn pass_options(&self) -> Result<PassOptions, Failure> {
         let infer = if self.inferred { Infer::Within } else { Infer::No };
         let (strict_loss, hide_marks) = (self.strict_loss, self.hide_marks);
-        Ok(PassOptions { strict_loss, hide_marks, machine: self.machine()?, infer, ..PassOptions::default() })
+        let symbols = Some(self.symbols());
+        Ok(PassOptions { strict_loss, hide_marks, machine: self.machine()?, infer, symbols, ..PassOptions::default() })
+    }
+
+    /// Returns where names of functions are looked up.
+    pub fn symbols(&self) -> SymbolPath {
+        SymbolPath::of_this_machine().with_folders(&self.debug_dir)
     }
 
     /// Returns the machine described by `--machine`.

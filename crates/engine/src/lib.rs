@@ -13,6 +13,7 @@ mod restate;
 mod session;
 mod source;
 mod summary;
+mod symbolize;
 mod tables;
 mod times;
 
@@ -42,7 +43,8 @@ pub use store::{Format, SourceFile, TableWriter, states_name, trace_id_of_record
 pub use store::{LABELS, Labels, edited_labels, labels_file, write_labels};
 pub use summary::{AnomalyRow, LawRow, Summary};
 /// Where symbols are looked up.
-pub use symbols::SymbolPath;
+pub use symbolize::{NameCounts, Symbolized, files_without_names, symbolize};
+pub use symbols::{SymbolPath, build_id};
 pub use tables::{
     BatchCallback, FrameCounts, FrameGroup, FrameList, FrameMarks, FrameSource, Interval, IntervalKind, IntervalName,
     ListedFrame, RowCallback, SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, declared,

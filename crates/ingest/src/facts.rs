@@ -133,4 +133,7 @@ pub struct Facts {
     pub sampled: Option<Sampled>,
     /// What is not available from this source, a sentence each, for the user.
     pub lacks: Vec<String>,
+    /// Which frames of callchains have no name, a sentence each, for the user: names may be found later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nameless: Vec<String>,
 }

@@ -66,7 +66,7 @@ fn rename(id: &mut NameId, names: &[u32]) {
 }
 
 fn renumber_frame(frame: &mut StackFrame, names: &[u32]) {
-    for id in [&mut frame.function, &mut frame.file, &mut frame.build_id] {
+    for id in [&mut frame.function, &mut frame.file, &mut frame.build_id, &mut frame.source] {
         rename(id, names);
     }
 }

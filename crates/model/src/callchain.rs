@@ -37,6 +37,12 @@ pub struct StackFrame {
     /// The offset in the file; for the kernel, relative to the begin of its code (`_text`), and for a module, to its load
     /// address. `u64::MAX` if unknown.
     pub offset: u64,
+    /// The path of the source file.
+    pub source: NameId,
+    /// The line in it: of the code or, for callers and functions into which others were inlined, of the call. 0 if unknown.
+    pub line: u32,
+    /// Whether the function is inlined: its code is a part of the function of the next frame that is not. All of them have the same address.
+    pub inlined: bool,
 }
 
 impl StackFrame {
@@ -52,13 +58,18 @@ impl StackFrame {
     /// The file name that stands for the kernel.
     pub const KERNEL: &str = "[kernel]";
 
+    /// The file name that stands for memory of no file: code that the program made while it ran.
+    pub const GENERATED: &str = "//anon";
+
     /// The function name of a frame that is no call: the code of the next frame only waits for another thread, without leaving its CPU.
     pub const SPIN_WAIT: &str = "[spin-wait]";
 
     /// Returns a frame with only an address.
     #[must_use]
     pub const fn at(address: u64) -> Self {
-        Self { address, function: NameId::NONE, file: NameId::NONE, build_id: NameId::NONE, offset: u64::MAX }
+        let none = NameId::NONE;
+        let (function, file, build_id, source) = (none, none, none, none);
+        Self { address, function, file, build_id, offset: u64::MAX, source, line: 0, inlined: false }
     }
 
     /// Whether the frame is in the kernel, which has the upper half of the addresses.

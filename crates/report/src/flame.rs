@@ -51,7 +51,10 @@ impl Tree {
             if known.is_none() {
                 let depth = self.0[at].depth + 1;
                 self.0[at].callees.insert(label.to_owned(), next);
-                let label = label.strip_suffix("_[k]").unwrap_or(label).to_owned();
+                let label = match label.strip_suffix("_[i]") {
+                    Some(name) => format!("{name} (inlined)"),
+                    None => label.strip_suffix("_[k]").unwrap_or(label).to_owned(),
+                };
                 self.0.push(Node { label, tone, depth, counts: [0; 2], callees: BTreeMap::new() });
             }
             at = next;

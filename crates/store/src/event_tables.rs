@@ -36,8 +36,18 @@ pub(crate) fn columns(table: &EventTable) -> impl Iterator<Item = Column> + use<
 }
 
 /// How the table of callchains ([`STACKS`]) is stored.
-pub(crate) const STACK_STORES: &[Storage] =
-    &[Storage::Long, Storage::Int, Storage::Key, Storage::Text, Storage::Text, Storage::Text, Storage::Key];
+pub(crate) const STACK_STORES: &[Storage] = &[
+    Storage::Long,
+    Storage::Int,
+    Storage::Key,
+    Storage::Text,
+    Storage::Text,
+    Storage::Text,
+    Storage::Key,
+    Storage::Text,
+    Storage::Int,
+    Storage::Bool,
+];
 const _: () = assert!(STACK_STORES.len() == STACKS.cols.len());
 
 /// The value that stands for null.

@@ -14,6 +14,8 @@ use rustc_hash::FxHashMap;
 
 /// The number of callchain columns that all folders have; older ones have no more.
 const ADDRESS_COLUMNS: usize = 3;
+/// The columns of callchains in version 2, which had no lines.
+const NAMED_COLUMNS: usize = 7;
 
 /// The number of events passed on at a time.
 const BATCH: usize = 4096;
@@ -242,15 +244,23 @@ impl Folder {
         if out.is_empty() { Ok(()) } else { each(&out, &texts.names) }
     }
 
-    /// Returns all callchains; only addresses in older folders, which have no names. Empty if none were recorded.
+    /// Returns all callchains; only addresses in older folders, which have no names, and no lines in the next older ones. Empty if none were
+    /// recorded.
     ///
     /// # Errors
     /// If the folder is damaged.
     pub fn stacks(&self) -> Result<Stacks, Error> {
-        let (path, all) = ("events/stack.parquet", columns(&STACKS, STACK_STORES, &[]));
+        let path = self.manifest().symbolized.as_deref().unwrap_or("events/stack.parquet");
+        let all = columns(&STACKS, STACK_STORES, &[]);
         let Some(mut reader) = self.reader(path, &all[..ADDRESS_COLUMNS])? else { return Ok(Stacks::default()) };
-        let named = reader.about("corewise.version").is_none_or(|version| version != "1");
-        if named && let Some(with_names) = self.reader(path, &all)? {
+        let more = match reader.about("corewise.version").as_deref() {
+            Some("1") => ADDRESS_COLUMNS,
+            Some("2") => NAMED_COLUMNS,
+            _ => all.len(),
+        };
+        if more > ADDRESS_COLUMNS
+            && let Some(with_names) = self.reader(path, &all[..more])?
+        {
             reader = with_names;
         }
         let mut texts = Texts::default();
@@ -275,10 +285,16 @@ impl Folder {
                 }
                 let text = |id: &[u32]| NameId(id.get(row).copied().unwrap_or(0));
                 let mut frame = StackFrame::at(address.cast_unsigned());
-                if let [Values::Text(function), Values::Text(file), Values::Text(build_id), Values::Key(offset)] = more
+                if let [Values::Text(function), Values::Text(file), Values::Text(build_id), Values::Key(offset), ..] =
+                    more
                 {
                     [frame.function, frame.file, frame.build_id] = [text(function), text(file), text(build_id)];
                     frame.offset = offset.get(row).and_then(|o| u64::try_from(*o).ok()).unwrap_or(u64::MAX);
+                }
+                if let [.., Values::Text(source), Values::Int(line), Values::Bool(inlined)] = more {
+                    frame.source = text(source);
+                    frame.line = line.get(row).and_then(|line| u32::try_from(*line).ok()).unwrap_or(0);
+                    frame.inlined = inlined.get(row).copied().flatten().unwrap_or(false);
                 }
                 frames.push(frame);
             }

@@ -137,9 +137,19 @@ impl EventSheets {
 
     /// Adds callchains; their numbers continue after the last one.
     pub(crate) fn stacks(&mut self, more: &[Box<[StackFrame]>], with: &mut Encoder) -> Result<(), Error> {
+        self.stacks_named("stack.parquet", more, with)
+    }
+
+    /// Like [`Self::stacks`]; `file`: the name of the file, if these are the first.
+    pub(crate) fn stacks_named(
+        &mut self,
+        file: &str,
+        more: &[Box<[StackFrame]>],
+        with: &mut Encoder,
+    ) -> Result<(), Error> {
         let mut sheet = match self.stacks.take() {
             Some(sheet) => sheet,
-            None => Sheet::create(&self.folder, "stack.parquet", &STACKS, &columns(&STACKS, STACK_STORES, &[]))?,
+            None => Sheet::create(&self.folder, file, &STACKS, &columns(&STACKS, STACK_STORES, &[]))?,
         };
         for stack in more {
             sheet.longs(0, std::iter::repeat_n(self.next_stack, stack.len()));
@@ -149,6 +159,9 @@ impl EventSheets {
             sheet.texts(4, stack.iter().map(|f| f.file.0));
             sheet.texts(5, stack.iter().map(|f| f.build_id.0));
             sheet.longs(6, stack.iter().map(|f| i64::try_from(f.offset).unwrap_or(i64::MIN)));
+            sheet.texts(7, stack.iter().map(|f| f.source.0));
+            sheet.ints(8, stack.iter().map(|f| i32::try_from(f.line).ok().filter(|line| *line > 0).unwrap_or(NONE)));
+            sheet.bools(9, stack.iter().map(|f| f.inlined));
             self.next_stack += 1;
         }
         if sheet.rows() >= GROUP_ROWS {

@@ -36,9 +36,9 @@ const MAX_PROCESSES_BYTES: u64 = 256 << 20;
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// The format version of the manifest on disk.
-    stored_format: AtomicU32,
+    pub(crate) stored_format: AtomicU32,
 }
 
 impl Folder {

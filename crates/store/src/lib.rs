@@ -38,6 +38,7 @@ mod sheet;
 mod small;
 mod source;
 mod states_out;
+mod symbolized;
 mod values;
 mod words;
 mod writer;

@@ -139,6 +139,9 @@ pub struct Manifest {
     pub summary: serde_json::Map<String, Json>,
     /// The files of `events/` and `states/`; set when the folder is finished.
     pub files: BTreeMap<String, FileInfo>,
+    /// Which of them has the callchains with the names that were found later (`corewise symbolize`); the recorded ones are still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbolized: Option<String>,
 }
 
 impl Manifest {
@@ -163,13 +166,17 @@ impl Manifest {
             anomalies: Vec::new(),
             summary: serde_json::Map::new(),
             files: BTreeMap::new(),
+            symbolized: None,
         }
     }
 
     /// Returns all facts about the source, those with a field of their own included.
     #[must_use]
     pub fn all_facts(&self) -> Facts {
+        let lacks = self.facts.lacks.iter().chain(&self.facts.nameless).cloned().collect();
         Facts {
+            lacks,
+            nameless: Vec::new(),
             clock: self.clock.clone(),
             machine: Some(self.machine.clone()),
             conditions: self.conditions.clone(),
@@ -284,7 +291,8 @@ pub fn redact(manifest: &mut Manifest) {
             }
         }
     }
-    for text in manifest.facts.lacks.iter_mut().chain(&mut manifest.machine.unknown) {
+    let Manifest { facts, machine, .. } = manifest;
+    for text in facts.lacks.iter_mut().chain(&mut facts.nameless).chain(&mut machine.unknown) {
         // Sentences of corewise itself: a sysfs path in them identifies nothing, another path may.
         if hosts.iter().any(|h| text.contains(h)) || (text.contains('/') && !text.contains("/sys/")) {
             REDACTED.clone_into(text);

@@ -259,6 +259,13 @@ impl<W: Write + Send> Sheet<W> {
         }
     }
 
+    /// Adds to a column of truth values.
+    pub(crate) fn bools(&mut self, at: usize, values: impl Iterator<Item = bool>) {
+        if let Values::Bool(v) = self.col(at) {
+            v.extend(values.map(Some));
+        }
+    }
+
     /// Adds to a column of texts.
     #[inline]
     pub(crate) fn texts(&mut self, at: usize, values: impl Iterator<Item = u32>) {

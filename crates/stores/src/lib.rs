@@ -14,6 +14,13 @@
 
 #[cfg(feature = "remote")]
 mod client_error;
+#[cfg(feature = "remote")]
+mod debug_cache;
+#[cfg(feature = "remote")]
+mod debuginfod;
+#[cfg(not(feature = "remote"))]
+#[path = "debuginfod_not_built.rs"]
+mod debuginfod;
 mod error;
 #[cfg(not(feature = "remote"))]
 mod not_built;
@@ -21,6 +28,7 @@ mod object;
 #[cfg(feature = "remote")]
 mod store;
 
+pub use debuginfod::{DebugFile, Debuginfod};
 pub use error::StoreError;
 #[cfg(not(feature = "remote"))]
 pub use not_built::{Store, Version};

@@ -55,6 +55,12 @@ pub fn of_file(path: &Path) -> Option<String> {
     None
 }
 
+/// Returns the build id of a program, a library or a debug file, whose notes may have another place than its headers say.
+#[must_use]
+pub fn of_any(path: &Path) -> Option<String> {
+    of_file(path).or_else(|| crate::debug_files::id_of(path))
+}
+
 /// Returns the build id in ELF notes (those of a running kernel: `/sys/kernel/notes`), in hexadecimal.
 #[must_use]
 pub fn of_notes(mut rest: &[u8]) -> Option<String> {

@@ -1,10 +1,13 @@
 //! Functions at addresses: of the kernel from its list of functions, of files from their symbol tables.
 
-use object::{Object, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
+use crate::lines::{self, Function};
+use crate::{NoLines, Why, debug_files};
+use object::read::ReadRef;
+use object::{File, Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// A function of the kernel, and its module.
 pub type KernelFunction = (String, Option<String>);
@@ -77,28 +80,110 @@ fn kernel_line(line: &[u8]) -> Option<(u64, &str, Option<&str>)> {
     matches!(kind, "t" | "T" | "w" | "W").then_some((begin, name, words.next()))
 }
 
-/// Returns the functions of a program or library at some offsets; `symbols`: another file that has its symbols.
-///
-/// # Errors
-/// A message, if one of them is not an ELF file.
-pub fn of_file(path: &Path, symbols: Option<&Path>, offsets: &[u64]) -> Result<Vec<Option<String>>, &'static str> {
-    const NO_ELF: &str = "is not a readable ELF file";
-    let open = |path: &Path| File::open(path).map(|file| ReadCache::new(BufReader::new(file)));
-    let data = open(path).map_err(|_| "cannot be opened")?;
-    let file = object::File::parse(&data).map_err(|_| NO_ELF)?;
+/// What is known of some code of a file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Named {
+    /// Of each place, the functions, innermost first: the last one has the symbol, the others were inlined into it. Empty if nothing is
+    /// known.
+    pub functions: Vec<Vec<Function>>,
+    /// Why the symbols of the file name nothing, or not everything.
+    pub why: Option<Why>,
+    /// Why lines and inlined functions are missing, although there is debug information.
+    pub no_lines: Option<NoLines>,
+}
+
+impl Named {
+    /// Nothing is known of so many places.
+    #[must_use]
+    pub fn nothing(places: usize, why: Why) -> Self {
+        Self { functions: vec![Vec::new(); places], why: Some(why), no_lines: None }
+    }
+}
+
+/// A program or library.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program<'a> {
+    /// Where it is read.
+    pub(crate) path: &'a Path,
+    /// Its path when it was recorded, near which its debug file may be.
+    pub(crate) named: &'a Path,
+    /// Its build id.
+    pub(crate) id: Option<&'a str>,
+}
+
+/// Returns the functions of a program or library at some offsets. `folders`: where debug files are; `until`: lines and inlined functions are
+/// searched until then.
+pub(crate) fn of_program(of: Program<'_>, folders: &[PathBuf], offsets: &[u64], until: Instant) -> Named {
+    let unreadable = || Named::nothing(offsets.len(), Why::Unreadable);
+    let Some(data) = debug_files::open(of.path) else { return unreadable() };
+    let Ok(file) = File::parse(&data) else { return unreadable() };
     // The load addresses, in ascending order.
     let mut wanted: Vec<(u64, usize)> =
         offsets.iter().enumerate().filter_map(|(at, offset)| Some((address_of(&file, *offset)?, at))).collect();
     wanted.sort_unstable();
     let mut found = Found { wanted, names: vec![None; offsets.len()] };
-    match symbols {
-        Some(other) => {
-            let data = open(other).map_err(|_| "cannot be opened")?;
-            found.search(&object::File::parse(&data).map_err(|_| NO_ELF)?);
-        }
-        None => found.search(&file),
+    let (has_symbols, has_lines) = (file.symbols().next().is_some(), lines::has_lines(&file));
+    let separate = if has_symbols && has_lines { None } else { debug_files::find(&file, of.named, of.id, folders) };
+    found.search(&file);
+    if !has_symbols && let Some(mini) = debug_files::mini(&file) {
+        // Separate symbols may have more functions; a function that both have is the same.
+        let _ = File::parse(&*mini).map(|file| found.search(&file));
     }
-    Ok(found.names.into_iter().map(|name| name.map(|(_, name)| name)).collect())
+    let mut no_lines = None;
+    let mut lines = Vec::new();
+    if has_lines {
+        (lines, no_lines) = found.lines(&file, of.path, folders, until);
+    }
+    let mut has_separate = false;
+    if let Some(path) = &separate
+        && let Some(data) = debug_files::open(path)
+        && let Ok(debug) = File::parse(&data)
+    {
+        has_separate = true;
+        if !has_symbols {
+            found.search(&debug);
+        }
+        if !has_lines && lines::has_lines(&debug) {
+            (lines, no_lines) = found.lines(&debug, path, folders, until);
+        }
+    }
+    let functions = found.with_lines(lines);
+    let lacks_some = functions.iter().any(|of| of.last().is_none_or(|function| function.name.is_none()));
+    let why = if has_symbols || has_separate { Why::NoSymbol } else { Why::Stripped };
+    Named { functions, why: lacks_some.then_some(why), no_lines }
+}
+
+/// Returns the functions of a program at some offsets, which lies in memory: its own symbols and debug information. `None` if it is no ELF
+/// file.
+#[must_use]
+pub fn of_image(image: &[u8], offsets: &[u64], until: Instant) -> Option<Named> {
+    let file = File::parse(image).ok()?;
+    let wanted = offsets.iter().enumerate().filter_map(|(at, offset)| Some((address_of(&file, *offset)?, at)));
+    let mut wanted: Vec<(u64, usize)> = wanted.collect();
+    wanted.sort_unstable();
+    let mut found = Found { wanted, names: vec![None; offsets.len()] };
+    found.search(&file);
+    if let Some(mini) = debug_files::mini(&file) {
+        let _ = File::parse(&*mini).map(|file| found.search(&file));
+    }
+    let (lines, no_lines) = found.lines(&file, Path::new(""), &[], until);
+    Some(Named { functions: found.with_lines(lines), why: None, no_lines })
+}
+
+/// Returns the functions of a program at some offsets from its debug file alone. Nothing if that does not have the program's segments.
+pub(crate) fn of_debug_file(path: &Path, folders: &[PathBuf], offsets: &[u64], until: Instant) -> Option<Named> {
+    let data = debug_files::open(path)?;
+    let file = File::parse(&data).ok()?;
+    let wanted: Option<Vec<(u64, usize)>> =
+        offsets.iter().enumerate().map(|(at, offset)| Some((address_of(&file, *offset)?, at))).collect();
+    let mut wanted = wanted?;
+    wanted.sort_unstable();
+    let mut found = Found { wanted, names: vec![None; offsets.len()] };
+    found.search(&file);
+    let (lines, no_lines) = found.lines(&file, path, folders, until);
+    let functions = found.with_lines(lines);
+    let lacks_some = functions.iter().any(|of| of.last().is_none_or(|function| function.name.is_none()));
+    Some(Named { functions, why: lacks_some.then_some(Why::NoSymbol), no_lines })
 }
 
 /// Returns the load address of an offset in a file.
@@ -136,6 +221,36 @@ impl Found {
                 }
             }
         }
+    }
+
+    /// Returns the functions with lines of each wanted address, in their order.
+    fn lines<'d, R: ReadRef<'d>>(
+        &self,
+        file: &File<'d, R>,
+        path: &Path,
+        folders: &[PathBuf],
+        until: Instant,
+    ) -> (Vec<Vec<Function>>, Option<NoLines>) {
+        let addresses: Vec<u64> = self.wanted.iter().map(|(address, _)| *address).collect();
+        let common = debug_files::common(file, path, folders).and_then(|path| debug_files::open(&path));
+        let parsed = common.as_ref().and_then(|data| File::parse(data).ok());
+        lines::functions(file, parsed.as_ref(), &addresses, until)
+    }
+
+    /// Returns what is known of each requested offset. `lines`: of each wanted address, or none.
+    fn with_lines(self, lines: Vec<Vec<Function>>) -> Vec<Vec<Function>> {
+        let mut all: Vec<Vec<Function>> = vec![Vec::new(); self.names.len()];
+        for ((_, at), functions) in self.wanted.iter().zip(lines) {
+            all[*at] = functions;
+        }
+        for (functions, name) in all.iter_mut().zip(self.names) {
+            let Some((_, name)) = name else { continue };
+            match functions.last_mut() {
+                Some(last) => last.name = Some(name),
+                None => functions.push(Function { name: Some(name), ..Function::default() }),
+            }
+        }
+        all
     }
 }
 
@@ -196,14 +311,23 @@ mod tests {
             })
             .unwrap();
         let offset = address - from + offset;
-        let names = of_file(Path::new(&name), None, &[offset, u64::MAX, offset + 1]).unwrap();
+        let named = of(Path::new(&name), &[offset, u64::MAX, offset + 1]);
+        let names: Vec<_> = named.functions.iter().map(|of| of.last().and_then(|last| last.name.clone())).collect();
         assert!(names[0].as_ref().unwrap().contains("kernel_line"), "{names:?}");
         assert_eq!((&names[1], &names[2]), (&None, &names[0]));
+        let source = named.functions[0].last().unwrap().source.as_ref().unwrap();
+        assert!(source.ends_with("src/functions.rs"), "{source}");
+    }
+
+    fn of(path: &Path, offsets: &[u64]) -> Named {
+        let program = Program { path, named: path, id: None };
+        of_program(program, &[], offsets, Instant::now() + std::time::Duration::from_secs(60))
     }
 
     #[test]
     fn other_files_have_no_functions() {
-        assert!(of_file(Path::new("Cargo.toml"), None, &[0]).is_err());
-        assert!(of_file(Path::new("/nowhere"), None, &[0]).is_err());
+        for path in ["Cargo.toml", "/nowhere", "/dev/zero", "/tmp"] {
+            assert_eq!(of(Path::new(path), &[0]), Named::nothing(1, Why::Unreadable), "{path}");
+        }
     }
 }

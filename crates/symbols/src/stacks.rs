@@ -1,17 +1,23 @@
 //! Function names for callchains whose source has code locations but no names.
 
 use crate::demangle::demangled;
-use crate::{SymbolPath, functions};
+use crate::lines::Function;
+use crate::path::LINES_FOR;
+use crate::{NoLines, SymbolPath, Why, functions};
 use model::{NameId, StackFrame, Stacks};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
+use std::time::Instant;
 
 /// The page size; modules are loaded on pages of their own.
 const PAGE: u64 = 4096;
 
+/// The most files that are listed with the reason why their code has no names.
+const MAX_LISTED: usize = 8;
+
 /// The number of distinct frames without a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Nameless {
     /// Frames of the kernel and its modules: all, and those without a name.
     pub kernel: [u64; 2],
@@ -23,6 +29,10 @@ pub struct Nameless {
     pub kernel_known: bool,
     /// Whether a list of the kernel's functions was found.
     pub kernel_listed: bool,
+    /// The frames of programs without a name by file and reason, the most first. The file is empty if the memory belongs to none.
+    pub files: Vec<(String, Why, u64)>,
+    /// The files whose debug information has no lines for some code, with the reason.
+    pub without_lines: Vec<(String, NoLines)>,
 }
 
 impl Nameless {
@@ -53,10 +63,21 @@ impl Nameless {
         }
         let [all, without] = self.programs;
         if without > 0 {
+            sentences.push(format!("Program frames without a name: {without} of {all}."));
+        }
+        for (file, why, frames) in self.files.iter().take(MAX_LISTED) {
+            let of = if file.is_empty() { "code of no file" } else { file };
             sentences.push(format!(
-                "Program frames without a name: {without} of {all}; names require symbols in the files (their packages with \
-                 debug symbols have them), the same files on this machine, and build ids in recordings by perf (perf record --buildid-mmap)."
+                "Without a name: {frames} {} of {of}: {why}.",
+                if *frames == 1 { "frame" } else { "frames" }
             ));
+        }
+        if let Some(more) = self.files.get(MAX_LISTED..).filter(|more| !more.is_empty()) {
+            let frames: u64 = more.iter().map(|(.., frames)| frames).sum();
+            sentences.push(format!("Without a name: {frames} frames of {} other files.", more.len()));
+        }
+        for (file, why) in self.without_lines.iter().take(MAX_LISTED) {
+            sentences.push(format!("Without source lines and inlined functions: {file}: {}.", why.sentence()));
         }
         sentences
     }
@@ -97,60 +118,141 @@ struct Position {
     in_program: bool,
 }
 
-/// Returns each frame of a chain, except perf's markers.
-fn each(chain: &mut [StackFrame]) -> impl Iterator<Item = (&mut StackFrame, Position)> {
+/// Returns each frame of a chain with its code location; none for perf's markers.
+fn each(chain: &[StackFrame]) -> impl Iterator<Item = (&StackFrame, Option<Code>)> {
     let mut next = Position { innermost: true, in_program: false };
-    chain.iter_mut().filter_map(move |frame| {
+    chain.iter().map(move |frame| {
         let at = next;
         let is_marker = frame.address >= StackFrame::CONTEXT_MARKERS;
         // A frame that says what the next one does: it has a name and no place.
         let is_comment = at.innermost && frame.offset == u64::MAX && frame.function != NameId::NONE;
-        next.innermost = is_marker || is_comment;
+        // An inlined function and the function that contains it are one place in the code.
+        next.innermost = is_marker || is_comment || (at.innermost && frame.inlined);
         if is_marker {
             next.in_program = frame.address == StackFrame::CONTEXT_USER;
-            return None;
         }
-        Some((frame, at))
+        (frame, (!is_marker).then(|| Code::of(frame, at)))
     })
 }
 
-/// Names the frames that have a code location but no function. Returns how many remain without a name; none if the sources named all
-/// they could.
+/// Names the frames whose source has their place in a file, but no function, no line or no inlined functions. Returns what remains without a
+/// name.
 #[must_use]
 pub fn name(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
-    let mut codes: BTreeMap<Code, Option<NameId>> = BTreeMap::new();
+    name_with(stacks, path, false)
+}
+
+/// As [`name`], also for frames that have names already: debug files that are found now may have better ones. What is not found now remains.
+#[must_use]
+pub fn name_again(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
+    name_with(stacks, path, true)
+}
+
+/// What the chains have about a code location.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    function: Option<NameId>,
+    /// It has a line or inlined functions.
+    has_lines: bool,
+}
+
+/// The functions at a code location that was looked up, innermost first.
+type Looked = HashMap<Code, Vec<(NameId, NameId, u32)>>;
+
+fn name_with(stacks: &mut Stacks, path: &SymbolPath, again: bool) -> Nameless {
+    let mut codes: BTreeMap<Code, Known> = BTreeMap::new();
     let mut nameless = Nameless::default();
-    for chain in &mut stacks.chains {
-        for (frame, at) in each(chain) {
-            codes.insert(Code::of(frame, at), Some(frame.function).filter(|f| *f != NameId::NONE));
+    for chain in &stacks.chains {
+        for (frame, code) in each(chain) {
+            let Some(code) = code else { continue };
+            let known = codes.entry(code).or_default();
+            known.has_lines |= frame.inlined || frame.line != 0;
+            if frame.function != NameId::NONE && !frame.inlined {
+                known.function = Some(frame.function);
+            }
         }
     }
-    let found = of_programs(stacks, path, &codes).into_iter();
+    let found = of_programs(stacks, path, &codes, again, &mut nameless);
     nameless.kernel_placed = codes.keys().any(|code| code.in_kernel && code.byte != u64::MAX);
     nameless.kernel_known = kernel_id(stacks, &codes).is_some();
     let of_kernel = of_kernel(stacks, path, &codes);
     nameless.kernel_listed = of_kernel.is_some();
+    let of_kernel = of_kernel.into_iter().flatten().map(|(code, name)| {
+        let function = Function { name: Some(name), ..Function::default() };
+        (code, vec![function])
+    });
     let mut ids: HashMap<String, NameId> = HashMap::new();
-    for (code, function) in found.chain(of_kernel.into_iter().flatten()) {
-        let id = *ids.entry(function).or_insert_with_key(|function| {
-            stacks.names.push(function.as_str().into());
-            NameId(u32::try_from(stacks.names.len()).unwrap_or(0))
-        });
-        codes.insert(code, Some(id));
+    let mut looked = Looked::new();
+    for (code, functions) in found.into_iter().chain(of_kernel) {
+        let mut id = |text: Option<String>| match text {
+            None => NameId::NONE,
+            Some(text) => *ids.entry(text).or_insert_with_key(|text| {
+                stacks.names.push(text.as_str().into());
+                NameId(u32::try_from(stacks.names.len()).unwrap_or(0))
+            }),
+        };
+        let named = functions.into_iter().map(|of| (id(of.name), id(of.source), of.line)).collect();
+        looked.insert(code, named);
     }
-    for (code, function) in &codes {
+    for code in codes.keys() {
+        let is_named = codes[code].function.is_some()
+            || looked.get(code).and_then(|of| of.last()).is_some_and(|(name, ..)| *name != NameId::NONE);
         let [all, without] = if code.in_kernel { &mut nameless.kernel } else { &mut nameless.programs };
         *all += 1;
-        *without += u64::from(function.is_none());
+        *without += u64::from(!is_named);
     }
     for chain in &mut stacks.chains {
-        for (frame, at) in each(chain).filter(|(frame, _)| frame.function == NameId::NONE) {
-            frame.function = codes.get(&Code::of(frame, at)).copied().flatten().unwrap_or_default();
+        if let Some(new) = with_names(chain, &codes, &looked, again) {
+            *chain = new;
         }
     }
     mark_waiting(stacks, path);
     demangle(stacks);
     nameless
+}
+
+/// Returns a chain with what was found; `None` if it stays as it is.
+fn with_names(
+    chain: &[StackFrame],
+    codes: &BTreeMap<Code, Known>,
+    looked: &Looked,
+    again: bool,
+) -> Option<Box<[StackFrame]>> {
+    let mut new: Vec<StackFrame> = Vec::with_capacity(chain.len());
+    let mut inlined = 0;
+    for (frame, code) in each(chain) {
+        if frame.inlined {
+            new.push(*frame);
+            inlined += 1;
+            continue;
+        }
+        let mut frame = *frame;
+        let known = code.and_then(|code| codes.get(&code).copied()).unwrap_or_default();
+        match code.and_then(|code| looked.get(&code)).and_then(|functions| functions.split_last()) {
+            // What is known now may be more than what was known before, never less.
+            Some((last, inner)) if last.2 != 0 || !inner.is_empty() || !known.has_lines => {
+                new.truncate(new.len() - inlined);
+                let function =
+                    |(function, source, line): (NameId, NameId, u32)| StackFrame { function, source, line, ..frame };
+                new.extend(inner.iter().map(|of| StackFrame { inlined: true, ..function(*of) }));
+                let mut last = function(*last);
+                let keeps = !again || last.function == NameId::NONE;
+                if frame.function != NameId::NONE && keeps {
+                    last.function = frame.function;
+                }
+                frame = last;
+            }
+            _ => {}
+        }
+        if frame.function == NameId::NONE
+            && let Some(function) = known.function
+        {
+            frame.function = function;
+        }
+        new.push(frame);
+        inlined = 0;
+    }
+    (*new != *chain).then(|| new.into())
 }
 
 /// Puts a frame [`StackFrame::SPIN_WAIT`] before the innermost frame of each chain that ends in code which only waits for another thread.
@@ -203,40 +305,73 @@ fn demangle(stacks: &mut Stacks) {
 }
 
 /// Returns the build id of the kernel.
-fn kernel_id<'a>(stacks: &'a Stacks, codes: &BTreeMap<Code, Option<NameId>>) -> Option<&'a str> {
+fn kernel_id<'a>(stacks: &'a Stacks, codes: &BTreeMap<Code, Known>) -> Option<&'a str> {
     let of_kernel = |code: &&Code| code.in_kernel && stacks.name(code.file) == Some(StackFrame::KERNEL);
     codes.keys().filter(of_kernel).find_map(|code| stacks.name(code.build_id))
 }
 
-/// Returns the locations in programs, or in the kernel, that have a place in a file but no function.
-fn unnamed(codes: &BTreeMap<Code, Option<NameId>>, in_kernel: bool) -> impl Iterator<Item = Code> {
-    let is_unnamed = move |(code, function): &(&Code, &Option<NameId>)| {
-        function.is_none() && code.byte != u64::MAX && code.in_kernel == in_kernel
-    };
-    codes.iter().filter(is_unnamed).map(|(code, _)| *code)
-}
-
-/// Returns the functions of programs and libraries.
-fn of_programs(stacks: &Stacks, path: &SymbolPath, codes: &BTreeMap<Code, Option<NameId>>) -> Vec<(Code, String)> {
-    let mut files: BTreeMap<(NameId, NameId), Vec<Code>> = BTreeMap::new();
-    unnamed(codes, false).for_each(|code| files.entry((code.file, code.build_id)).or_default().push(code));
+/// Returns what was found of programs and libraries; notes what has no name.
+fn of_programs(
+    stacks: &Stacks,
+    path: &SymbolPath,
+    codes: &BTreeMap<Code, Known>,
+    again: bool,
+    nameless: &mut Nameless,
+) -> Vec<(Code, Vec<Function>)> {
+    let mut files: BTreeMap<(NameId, NameId), Vec<(Code, Known)>> = BTreeMap::new();
+    let mut without: BTreeMap<(&str, Why), u64> = BTreeMap::new();
+    for (code, known) in codes.iter().filter(|(code, _)| !code.in_kernel) {
+        if code.byte == u64::MAX || code.file == NameId::NONE || code.build_id == NameId::NONE {
+            if known.function.is_none() {
+                let file = stacks.name(code.file).unwrap_or_default();
+                *without.entry((file, why_unplaced(file, code))).or_default() += 1;
+            }
+        } else if again || known.function.is_none() || !known.has_lines {
+            files.entry((code.file, code.build_id)).or_default().push((*code, *known));
+        }
+    }
+    let until = Instant::now() + LINES_FOR;
     let mut found = Vec::new();
     for ((file, id), codes) in files {
         let (Some(file), Some(id)) = (stacks.name(file), stacks.name(id)) else { continue };
-        let bytes: Vec<u64> = codes.iter().map(|code| code.byte).collect();
-        let names = path.functions(file, id, &bytes);
-        found.extend(codes.into_iter().zip(names).filter_map(|(code, function)| Some((code, function?))));
+        let bytes: Vec<u64> = codes.iter().map(|(code, _)| code.byte).collect();
+        let named = path.functions(file, id, &bytes, until);
+        if let Some(why) = named.no_lines {
+            nameless.without_lines.push((file.to_owned(), why));
+        }
+        for ((code, known), functions) in codes.into_iter().zip(named.functions) {
+            let is_named = functions.last().is_some_and(|function| function.name.is_some());
+            if !is_named && known.function.is_none() {
+                *without.entry((file, named.why.unwrap_or(Why::NoSymbol))).or_default() += 1;
+            }
+            if !functions.is_empty() {
+                found.push((code, functions));
+            }
+        }
     }
+    nameless.files = without.into_iter().map(|((file, why), frames)| (file.to_owned(), why, frames)).collect();
+    nameless.files.sort_by(|a, b| b.2.cmp(&a.2));
     found
 }
 
+/// Returns why code without a place in a file of known build id has no name.
+fn why_unplaced(file: &str, code: &Code) -> Why {
+    match file {
+        "" => Why::Unmapped,
+        StackFrame::GENERATED | "[anon]" | "[heap]" | "[stack]" => Why::Generated,
+        _ if file.starts_with("[anon:") || file.starts_with("//anon") => Why::Generated,
+        _ if file.starts_with('[') => Why::OfKernel,
+        _ if file.ends_with(" (deleted)") => Why::Deleted,
+        _ if code.build_id == NameId::NONE => Why::NoBuildId,
+        _ => Why::NotFound,
+    }
+}
+
 /// Returns the functions of the kernel; `None` if no list of that kernel is found.
-fn of_kernel(
-    stacks: &Stacks,
-    path: &SymbolPath,
-    codes: &BTreeMap<Code, Option<NameId>>,
-) -> Option<Vec<(Code, String)>> {
-    let wanted: Vec<Code> = unnamed(codes, true).collect();
+fn of_kernel(stacks: &Stacks, path: &SymbolPath, codes: &BTreeMap<Code, Known>) -> Option<Vec<(Code, String)>> {
+    let is_wanted =
+        |(code, known): &(&Code, &Known)| code.in_kernel && code.byte != u64::MAX && known.function.is_none();
+    let wanted: Vec<Code> = codes.iter().filter(is_wanted).map(|(code, _)| *code).collect();
     if wanted.is_empty() {
         return None;
     }
@@ -302,7 +437,7 @@ mod tests {
         std::fs::create_dir_all(&cached).unwrap();
         std::fs::write(cached.join("kallsyms"), list).unwrap();
         let nowhere = folder.join("nowhere");
-        SymbolPath { cache: Some(folder.to_owned()), debug: nowhere.clone(), notes: nowhere.clone(), list: nowhere }
+        SymbolPath { cache: Some(folder.to_owned()), folders: Vec::new(), notes: nowhere.clone(), list: nowhere }
     }
 
     /// Returns frames of the kernel, of a module that begins at 0xffff_ffff_c000_0000, of an unknown location, and of a program, the last
@@ -345,7 +480,8 @@ mod tests {
         let nameless = name(&mut all, &path);
         assert_eq!(functions_of(&all), ["-", "first", "first", "of_module", "-", "-", "-", "-"]);
         assert_eq!((nameless.kernel, nameless.programs, nameless.kernel_known), ([4, 1], [2, 2], true));
-        assert_eq!(nameless.sentences().len(), 2);
+        let files = [(String::new(), Why::Unmapped, 2)];
+        assert_eq!((nameless.sentences().len(), &nameless.files[..]), (3, &files[..]));
         std::fs::write(path.kernel_lists(ID).first().unwrap(), list.replace("ffffffffc0000010", "ffffffffc0001010"))
             .unwrap();
         let mut all = stacks(ID);

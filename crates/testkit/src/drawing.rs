@@ -52,7 +52,7 @@
 //! | `domain` | `pkg=package:1`: a source of energy, a package, is updated every 1 ms; `core=core:1<pkg`: it is part of `pkg`; `fan=sensor~`: its energy follows from power |
 //! | `energy` | `pkg=30/2`: `pkg` used 30 mJ since its last reading, 2 ms before; `pkg=30^4/2`: 26 to 34 mJ; `pkg=?back/2`: unknown, because `back` |
 //! | `temp` | `cpu=45.5`: the sensor `cpu` reads 45.5 °C |
-//! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first; `~main`: a function of the program |
+//! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first. `read~a.c:7`: at line 7 of a.c; `^read`: an inlined function; `~main`: a function of the program |
 //! | `futex` | `A=m1<B`: A leaves its CPU to wait for word 1, a mutex whose memory names B; `A=m1`: it names no thread, as with Rust's. `p` for a mutex with priority inheritance, `r` for a rwlock, `t` for the end of B, `s` for a condition variable, `k` for a word of its own |
 //! | `object` | `A=pipe7`: A leaves its CPU to wait for pipe 7 (the kinds of the table wait_objects); `A=socket5:a.b`: with a name; `A=kernel_mutex3<B`: for a lock of the kernel that B holds |
 //! | `futexes` | `A=m1`: A calls futex to wait for word 1, as in row `futex`; `A=w1`: to wake it; `A`: it returns |
@@ -303,8 +303,15 @@ impl Pen {
     fn callchain(&mut self, column: usize, word: &str) -> Tid {
         let (thread, functions) = word.split_once('=').unwrap_or_else(|| panic!("which callchain? {word}"));
         let mut frame = |word: &str| {
-            let (name, address) = word.strip_prefix('~').map_or((word, 1 << 63), |name| (name, 1));
-            StackFrame { function: self.text(name.to_owned()), ..StackFrame::at(address) }
+            let (text, address) = word.strip_prefix('~').map_or((word, 1 << 63), |text| (text, 1));
+            let (name, place) = text.split_once('~').map_or((text, None), |(name, place)| (name, Some(place)));
+            let (name, inlined) = name.strip_prefix('^').map_or((name, false), |name| (name, true));
+            let (source, line) = place.map_or((NameId::NONE, 0), |place| {
+                let (file, line) = place.split_once(':').unwrap_or_else(|| panic!("which line? {word}"));
+                (self.text(file.to_owned()), line.parse().unwrap())
+            });
+            let function = self.text(name.to_owned());
+            StackFrame { function, source, line, inlined, ..StackFrame::at(address) }
         };
         let chain = functions.split('<').map(&mut frame).collect();
         self.drawn.batch.stacks.push(chain);

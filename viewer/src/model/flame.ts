@@ -48,6 +48,12 @@ function kindOf(name: string): FrameKind {
   return name.endsWith("_[k]") ? "kernel" : name.startsWith("[") ? "unnamed" : "program";
 }
 
+/** The name that is shown of a frame of a folded callchain: its ending says where the function is. */
+function labelOf(name: string): string {
+  if (name.endsWith("_[i]")) return `${name.slice(0, -4)} (inlined)`;
+  return name.endsWith("_[k]") ? name.slice(0, -4) : name;
+}
+
 function add(root: Node, stacks: readonly FoldedStack[], which: 0 | 1, byCore: boolean): void {
   for (const { coreType, thread, chain, samples } of stacks) {
     const above: [string, FrameKind][] = [[thread, "thread"], ...chain.split(";").map((name): [string, FrameKind] => [name, kindOf(name)])];
@@ -57,7 +63,7 @@ function add(root: Node, stacks: readonly FoldedStack[], which: 0 | 1, byCore: b
     for (const [name, kind] of above.slice(0, MAX_DEPTH)) {
       let next = at.callees.get(name);
       if (!next) {
-        next = node(kind === "kernel" ? name.slice(0, -4) : name, kind, at.depth + 1);
+        next = node(labelOf(name), kind, at.depth + 1);
         at.callees.set(name, next);
       }
       at = next;

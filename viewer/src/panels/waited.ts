@@ -39,6 +39,7 @@ export function whatOf(wait: Pick<ObjectWaits, "kind" | "object" | "name">): str
 export function waitCells(wait: Wait, thread: (key: number, at: number) => Node | string, object: ((label: string) => Node) | null): [string, Node | string][] {
   const cells: [string, Node | string][] = [];
   if (wait.reason !== null) cells.push(["In", wait.reason]);
+  if (wait.source_file !== null && wait.line !== null) cells.push(["Called at", `${wait.source_file}:${wait.line}`]);
   // With its address or number, as its track has it.
   cells.push(["Waits for", object ? object(`${wait.kind.replaceAll("_", " ")} ${wait.object}`) : whatOf(wait)]);
   if (wait.ready_kind !== null) cells.push(["Became ready", whatOf({ kind: wait.ready_kind, object: wait.ready_object, name: wait.ready_path })]);

@@ -25,6 +25,7 @@ impl OfWaits for Table {
         for wait in self.0.drain(..) {
             let Some((object, kind)) = wait.object else { continue };
             let [running, preempted, ready, blocked] = wait.holder_times;
+            let (source, line) = world.lines.named(world.lines.waiting(wait.stack));
             let of_holder = |ns: Ns| Value::from(wait.holder.map(|_| ns));
             out.row(&[
                 wait.thread.into(),
@@ -50,6 +51,8 @@ impl OfWaits for Table {
                 world.functions.name(world.functions.call_site(wait.stack)),
                 number(wait.holder_stack),
                 world.functions.name(world.functions.call_site(wait.holder_stack)),
+                source.into(),
+                line.into(),
             ]);
         }
     }

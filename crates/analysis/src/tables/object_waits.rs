@@ -17,6 +17,7 @@ impl OfWaits for Table {
 
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {
         for wait in self.0.drain(..) {
+            let (source, line) = world.lines.named(world.lines.waiting(wait.stack));
             let reason = wait.reason.and_then(|by| world.reason(by));
             let kind = wait.object.map_or_else(|| of_call(reason), |(_, kind)| WaitKind::word(kind));
             out.row(&[
@@ -36,6 +37,8 @@ impl OfWaits for Table {
                 wait.holder.into(),
                 wait.released_by.filter(|by| *by >= ThreadKey::IDLE).into(),
                 Some(i64::from(wait.stack.0)).filter(|_| wait.stack != StackId::NONE).into(),
+                source.into(),
+                line.into(),
             ]);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::smt_threads::{SIBLING_STATES, sibling_state};
 use crate::functions::FunctionId;
+use crate::source_lines::LineCounts;
 use crate::{Analysis, Begins, Context, World};
 use model::{Change, CoreType, CpuId, Rows, ThreadKey, Tid, TimelineEvent};
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ struct Key {
 #[derive(Default)]
 pub(crate) struct Samples {
     /// The samples in which the function was the innermost one, and those in which it was in the callchain.
-    rows: BTreeMap<Key, [i64; 2]>,
+    rows: BTreeMap<Key, ([i64; 2], LineCounts)>,
 }
 
 /// The state of siblings that the machine does not describe.
@@ -44,21 +45,23 @@ impl Analysis for Samples {
             return;
         }
         let (tid, core_type, sibling) = place(event, (cpu, core), world);
-        let mut count = |function, sums: [i64; 2]| {
-            let row = self.rows.entry(Key { thread, tid, function, core_type, sibling }).or_default();
+        let mut count = |function, line, sums: [i64; 2]| {
+            let (row, lines) = self.rows.entry(Key { thread, tid, function, core_type, sibling }).or_default();
             row.iter_mut().zip(sums).for_each(|(sum, more)| *sum += more);
+            lines.add(line, sums);
         };
-        match world.functions.of(stack) {
-            [] => count(None, [1, 1]),
-            [first, callers @ ..] => {
-                count(Some(*first), [1, 1]);
-                callers.iter().for_each(|caller| count(Some(*caller), [0, 1]));
-            }
+        let functions = world.functions.of(stack);
+        if functions.is_empty() {
+            count(None, None, [1, 1]);
+        }
+        for (depth, (function, line)) in functions.iter().zip(world.functions.lines_of(stack)).enumerate() {
+            count(Some(*function), *line, [i64::from(depth == 0), 1]);
         }
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        for (key, [own, total]) in &self.rows {
+        for (key, ([own, total], lines)) in &self.rows {
+            let (source, line) = world.lines.named(lines.most());
             let (function, file) = key.function.map_or((None, None), |id| world.functions.named(id));
             out.row(&[
                 (key.thread != ThreadKey::UNKNOWN).then_some(key.thread).into(),
@@ -69,6 +72,8 @@ impl Analysis for Samples {
                 SIBLING_STATES[key.sibling].into(),
                 (*own).into(),
                 (*total).into(),
+                source.into(),
+                line.into(),
             ]);
         }
     }

@@ -3,11 +3,13 @@
 use crate::by_thread::{Before, ByThread, left_to_wait};
 use crate::call_site::CallSites;
 use crate::functions::FunctionId;
+use crate::source_lines::{LineCounts, LineId};
 use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{
     CpuId, CpuState, CpuStretch, Ns, Reason, Rows, StackId, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
 };
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 pub(crate) struct SwitchCauses {
     threads: ByThread<Thread>,
@@ -25,6 +27,10 @@ struct Thread {
     last: Option<(Ns, Cause, ThreadState, Ns)>,
     /// The call site of that switch-out, if it is known by now.
     last_site: Option<FunctionId>,
+    /// The line from which that wait was called.
+    line: Option<LineId>,
+    /// The lines from which waits were called, by cause.
+    lines: BTreeMap<Cause, LineCounts>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,6 +209,22 @@ impl Thread {
             }
             self.last = None;
             self.count(Cause::Blocked(letter, Some(by)), after, time).call_sites.add(site, time);
+            self.lines.entry(cause).or_default().add(self.line, [-1, 0]);
+            self.lines.entry(Cause::Blocked(letter, Some(by))).or_default().add(self.line, [1, 0]);
+        }
+    }
+}
+
+impl Thread {
+    /// Notes the line from which the wait at this instant was called.
+    fn called_from(&mut self, at: Ns, line: Option<LineId>) {
+        self.line = None;
+        if let Some((when, cause @ Cause::Blocked(..), ..)) = self.last
+            && when == at
+            && line.is_some()
+        {
+            self.line = line;
+            self.lines.entry(cause).or_default().add(line, [1, 0]);
         }
     }
 }
@@ -270,6 +292,10 @@ impl Analysis for SwitchCauses {
         }
     }
 
+    fn blocked_at(&mut self, thread: ThreadKey, stack: StackId, world: &World) {
+        self.threads.of(thread).called_from(world.now, world.lines.waiting(stack));
+    }
+
     fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
         self.threads.of(thread).waits_for(world.now, reason);
     }
@@ -296,7 +322,24 @@ impl Analysis for SwitchCauses {
                 let tid = i64::from(tid.0).into();
                 let count = sums.count.into();
                 let site = world.functions.name(sums.call_sites.longest());
-                out.row(&[key.into(), tid, word, letter, reason, next, by, count, ready, blocked, unknown, site]);
+                let (source, line) = world.lines.named(thread.lines.get(cause).and_then(LineCounts::most));
+                let (source, line) = (source.into(), line.into());
+                out.row(&[
+                    key.into(),
+                    tid,
+                    word,
+                    letter,
+                    reason,
+                    next,
+                    by,
+                    count,
+                    ready,
+                    blocked,
+                    unknown,
+                    site,
+                    source,
+                    line,
+                ]);
             }
         }
     }

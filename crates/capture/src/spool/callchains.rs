@@ -66,13 +66,24 @@ impl Callchains {
         let mut add = |space: u32, addresses: &[u64]| {
             for (depth, address) in addresses.iter().enumerate() {
                 let code = wire::code_at(*address, depth == 0);
-                frames.push(places.get(&(space, code)).map_or(StackFrame::at(*address), |place| {
-                    let mut name = |text: &Option<String>| names.id(text.as_deref().unwrap_or_default());
-                    let (function, file, build_id) = (name(&place.function), name(&place.file), name(&place.build_id));
-                    // The place describes the call; the frame's offset is that of the return address.
-                    let offset = place.offset.map_or(u64::MAX, |o| o.wrapping_add(address.wrapping_sub(code)));
-                    StackFrame { address: *address, function, file, build_id, offset }
+                let Some(place) = places.get(&(space, code)) else {
+                    frames.push(StackFrame::at(*address));
+                    continue;
+                };
+                let mut name = |text: &Option<String>| names.id(text.as_deref().unwrap_or_default());
+                let (function, file, build_id) = (name(&place.function), name(&place.file), name(&place.build_id));
+                // The place describes the call; the frame's offset is that of the return address.
+                let offset = place.offset.map_or(u64::MAX, |o| o.wrapping_add(address.wrapping_sub(code)));
+                let (source, line) = (name(&place.source), place.line);
+                let frame = StackFrame { function, file, build_id, offset, source, line, ..StackFrame::at(*address) };
+                frames.extend(place.inlined.iter().map(|of| StackFrame {
+                    function: name(&of.function),
+                    source: name(&of.source),
+                    line: of.line,
+                    inlined: true,
+                    ..frame
                 }));
+                frames.push(frame);
             }
         };
         if let Some(addresses) = self.kernel.get(&chain.kernel) {

@@ -82,7 +82,7 @@ fn name_now(places: &mut [Place], boot_id: &str) {
         let list = File::open("/proc/kallsyms").map(BufReader::new);
         let _ = list.and_then(|list| places::name_kernel(places, list));
     }
-    places::name_files(places, &|_| false);
+    places::name_by_build_id(places);
 }
 
 /// Returns when the opening snapshot of a segment was complete.

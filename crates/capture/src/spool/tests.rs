@@ -594,8 +594,8 @@ fn callchains_come_with_their_names() {
         address,
         function: Some(function.to_owned()),
         file: Some("/bin/it".to_owned()),
-        build_id: None,
         offset,
+        ..Default::default()
     };
     // A caller is looked up by the byte before its return address.
     let places = [place(0, KERNEL + 0x100, "caller", None), place(1, 0x5000, "read", Some(0x20))];

@@ -22,6 +22,7 @@ mod record;
 mod recover;
 mod report;
 mod sql;
+mod symbolize;
 mod table;
 mod tables;
 mod topo;
@@ -61,6 +62,7 @@ pub enum Command {
     Bench(bench::Args),
     Power(power::Args),
     Recover(recover::Args),
+    Symbolize(symbolize::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -117,6 +119,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Bench(args) => bench::run(&args, global),
         Command::Power(args) => power::run(&args),
         Command::Recover(args) => recover::run(&args, global),
+        Command::Symbolize(args) => symbolize::run(&args, global),
         Command::Demo(args) => demo::run(&args, global),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

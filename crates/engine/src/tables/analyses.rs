@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The analyses that need callchains: of switch-outs or of samples.
-const OF_CHAINS: [&TableDef; 11] = [
+pub(crate) const OF_CHAINS: [&TableDef; 11] = [
     &tables::SWITCH_CAUSES,
     &tables::WAITS,
     &tables::LOCK_HOLDERS,

@@ -15,7 +15,7 @@ fn symbols(folder: &Path) -> SymbolPath {
     std::fs::create_dir_all(&cached).unwrap();
     std::fs::copy(Path::new(FIXTURES).join("chains.kallsyms"), cached.join("kallsyms")).unwrap();
     let nowhere = PathBuf::from("/nowhere");
-    SymbolPath { cache: Some(folder.to_owned()), debug: nowhere.clone(), notes: nowhere.clone(), list: nowhere }
+    SymbolPath { cache: Some(folder.to_owned()), folders: Vec::new(), notes: nowhere.clone(), list: nowhere }
 }
 
 /// The number of switch-outs in state S or D, by thread and reason; "" without a reason.
@@ -142,4 +142,27 @@ fn cap_22_reasons_of_ftraces_callchains() {
     assert!(expected.len() > 5 && total >= 8 && expected.keys().any(|(_, r)| r == "clock_nanosleep"), "{expected:?}");
     let session = Session::open(&path, PassOptions::default()).unwrap();
     assert_eq!(reasons_of(&session.table("switch_causes").unwrap(), &expected), expected);
+}
+
+/// Names that are found later have the same effect as if they had been found at first, and those of a second run without any stay.
+#[test]
+fn names_that_are_found_later_are_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (known, nowhere) = (symbols(folder.path()), PathBuf::from("/nowhere"));
+    let unknown = SymbolPath { cache: None, folders: Vec::new(), notes: nowhere.clone(), list: nowhere };
+    let options = PassOptions { symbols: Some(unknown.clone()), ..PassOptions::default() };
+    let (to, expected) = (folder.path().join("chains.cw"), by_perf());
+    let source = engine::open_source(&Path::new(FIXTURES).join("chains.data")).unwrap();
+    engine::import(source.as_ref(), engine::Target::New(&to), &options, &mut |_| ()).unwrap();
+    let open = || Session::open(&to, options.clone()).unwrap();
+    let without = open();
+    assert!(reasons_of(&without.table("switch_causes").unwrap(), &expected).keys().all(|(_, reason)| reason.is_empty()));
+    let lacks = without.facts().lacks.len();
+    let first = engine::symbolize(&to, &known).unwrap();
+    assert!(first.now.named > first.before.named && first.now.all == first.before.all, "{first:?}");
+    assert_eq!(reasons_of(&open().table("switch_causes").unwrap(), &expected), expected);
+    assert!(open().facts().lacks.len() <= lacks);
+    let second = engine::symbolize(&to, &unknown).unwrap();
+    assert_eq!((second.before, second.now), (first.now, first.now));
+    assert_eq!(reasons_of(&open().table("switch_causes").unwrap(), &expected), expected);
 }

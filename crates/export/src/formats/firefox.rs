@@ -340,7 +340,7 @@ impl Tracks {
 /// Formats a frame; `None` if only its address is known.
 fn shown(stacks: &Stacks, frame: &StackFrame, redact: bool) -> Option<String> {
     if let Some(function) = stacks.name(frame.function) {
-        return Some(function.to_owned());
+        return Some(if frame.inlined { format!("{function} (inlined)") } else { function.to_owned() });
     }
     let file = stacks.name(frame.file).filter(|_| !redact && frame.offset != u64::MAX)?;
     let name = file.rsplit('/').next().unwrap_or(file);

@@ -605,7 +605,7 @@ event_kinds! {
 /// The callchains that events refer to; not a kind of event, but stored with them.
 pub const STACKS: TableDef = TableDef {
     name: "stack",
-    version: 2,
+    version: 3,
     made_from: MadeFrom::Elsewhere,
     large: true,
     doc: "The frames of callchains; each distinct chain is stored once.",
@@ -624,5 +624,19 @@ pub const STACKS: TableDef = TableDef {
         .col,
         word_column("build_id", "The file's GNU build id, in hexadecimal.").or_null().col,
         int("file_offset", "byte", "Offset in the file of the byte at the address.").or_null().col,
+        text("source_file", Shows::Path, "Path of the source file, from the debug information.").or_null().col,
+        int(
+            "line",
+            "",
+            "The line in it: of the code, or of the call in a function that called the one of the frame before.",
+        )
+        .or_null()
+        .col,
+        Col::new(
+            "inlined",
+            Kind::Bool,
+            "",
+            "Whether the function is inlined into that of the next frame; all of these have the same address.",
+        ),
     ],
 };

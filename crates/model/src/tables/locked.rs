@@ -51,6 +51,10 @@ table! {
                  wait, or that was not recorded: callchains are those of waits, so a holder that only ran has none, and where a thread gave the \
                  lock back is not recorded.",
             HOLDER_CALL_SITE: Option<FunctionName> = "Where in the program the holder waited then.",
+            SOURCE_FILE: Option<FilePath> =
+                "Path of the source file from which the wait was called: that of the innermost function of the callchain whose line is known; \
+                 null if none is.",
+            LINE: Option<Int> = "The line in it; null without `source_file`.",
         }
     }
 }
@@ -164,6 +168,9 @@ table! {
             RELEASED_BY: Option<Thread> =
                 "Key of the thread that ended the wait; 0: an interrupt, as at a timeout; null if unknown.",
             STACK: Option<Int> = "The waiting thread's callchain: its number in the event table `stack`; null if not recorded.",
+            SOURCE_FILE: Option<FilePath> =
+                "Path of the source file from which the wait was called, as in the table `lock_waits`; null if unknown.",
+            LINE: Option<Int> = "The line in it; null without `source_file`.",
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The tables of a profiler's samples.
 
-use super::columns::{Chain, CoreType, Count, FilePath, FunctionName, Thread, ThreadName, Tid, Word};
+use super::columns::{Chain, CoreType, Count, FilePath, FunctionName, Int, Thread, ThreadName, Tid, Word};
 use crate::column::table;
 
 table! {
     /// The functions in which each thread was when a profiler interrupted it.
     SAMPLES: samples {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "How often a profiler found each thread in each function, by the type of the core on which it ran (by the CPU, or \
@@ -24,6 +24,10 @@ table! {
                 "What the SMT siblings of its CPU did: `idle`, `busy` (at least one), `unknown`, or `none`: it has none.",
             SELF_SAMPLES: Count = "Number of samples in this function.",
             TOTAL_SAMPLES: Count = "Number of samples in this function or in functions that it called.",
+            SOURCE_FILE: Option<FilePath> =
+                "Path of the source file in which most of `self_samples` were found, or, if there are none, most of its calls; null without debug \
+                 information.",
+            LINE: Option<Int> = "The line in it with the most of them; null without debug information.",
         }
     }
 }
@@ -31,7 +35,7 @@ table! {
 table! {
     /// The callchains in which each thread was when a profiler interrupted it.
     FOLDED_STACKS: folded_stacks {
-        version: 2,
+        version: 3,
         made_from: Analysis,
         large: false,
         doc: "How often a profiler found each thread in each callchain, under each of its names, by the type of the core on which it ran (by \
@@ -46,8 +50,8 @@ table! {
             SIBLING: Word =
                 "What the SMT siblings of its CPU did: `idle`, `busy` (at least one), `unknown`, or `none`: it has none.",
             CALLCHAIN: Option<Chain> =
-                "The functions, outermost first, with semicolons in between. Functions of the kernel end with `_[k]`; one without \
-                 a known symbol is its file in brackets. Null if the callchain is unknown.",
+                "The functions, outermost first, with semicolons in between. Functions of the kernel end with `_[k]`, inlined \
+                 functions with `_[i]`; one without a known symbol is its file in brackets. Null if the callchain is unknown.",
             SAMPLES: Count = "Number of samples with this callchain.",
         }
     }

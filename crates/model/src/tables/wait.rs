@@ -1,6 +1,6 @@
 //! Tables of waiting: for a CPU, which threads ran instead, context-switch causes, and waits for other threads.
 
-use super::columns::{Bool, CoreType, Count, End, FunctionName, Int, Ns, Start, Thread, Tid, Word};
+use super::columns::{Bool, CoreType, Count, End, FilePath, FunctionName, Int, Ns, Start, Thread, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -162,6 +162,10 @@ table! {
                 "Blocked: where the program waited: the innermost function of its callchain that has a name and is not of the kernel, of a C library, \
                  or of the standard library or runtime of a language; of several, the one with the most blocked time. Null without callchains \
                  (`record --stacks`, `perf record -g`); each whole chain is in the event table `stack`.",
+            SOURCE_FILE: Option<FilePath> =
+                "Blocked: path of the source file from which most of these waits were called: that of the innermost function of the callchain \
+                 whose line is known (`record --stacks`, debug information); null if none is.",
+            LINE: Option<Int> = "The line in it; null without `source_file`.",
         }
     }
 }

@@ -187,8 +187,10 @@ fn manifest(imported: bool) -> Manifest {
 /// Returns a chain with a known and an unknown frame, and a second chain.
 fn chains() -> [Box<[StackFrame]>; 2] {
     let (function, file, build_id) = (NameId(2), NameId(3), NameId(1));
-    let known = StackFrame { address: 1, function, file, build_id, offset: 0x1234 };
-    [[known, StackFrame::at(u64::MAX)].into(), [StackFrame { function: NameId::NONE, ..known }].into()]
+    let (source, line) = (NameId(4), 17);
+    let known = StackFrame { address: 1, function, file, build_id, offset: 0x1234, source, line, inlined: false };
+    let inlined = StackFrame { function: NameId(5), inlined: true, ..known };
+    [[inlined, known, StackFrame::at(u64::MAX)].into(), [StackFrame { function: NameId::NONE, ..known }].into()]
 }
 
 fn threads_table() -> Table {
@@ -261,16 +263,16 @@ fn events_round_trip_in_order() {
         assert_eq!(n, events.len());
         let stacks = folder.stacks().unwrap();
         let fields = |frame: &StackFrame, of: &Stacks| {
-            let [function, file, build_id] =
-                [frame.function, frame.file, frame.build_id].map(|id| of.name(id).map(str::to_owned));
-            (frame.address, function, file, build_id, frame.offset)
+            let names = [frame.function, frame.file, frame.build_id, frame.source];
+            let lines = (frame.line, frame.inlined);
+            (frame.address, names.map(|id| of.name(id).map(str::to_owned)), frame.offset, lines)
         };
         let written = Stacks { chains: chains().into(), names: all.clone() };
         assert_eq!(stacks.chains.len(), 2);
         for (read, expected) in stacks.chains.iter().flatten().zip(written.chains.iter().flatten()) {
             assert_eq!(fields(read, &stacks), fields(expected, &written));
         }
-        assert_eq!(stacks.chains.iter().map(|c| c.len()).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(stacks.chains.iter().map(|c| c.len()).collect::<Vec<_>>(), [3, 1]);
     }
 }
 

@@ -5,3 +5,4 @@ mod cells;
 mod folder;
 mod format_1;
 mod formats;
+mod symbolized;

@@ -27,7 +27,8 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let (key, count) = folded_row(&row);
         *folded.entry(key.clone()).or_default() += count;
         let chain = row.get(folded_stacks::CALLCHAIN).unwrap_or_default();
-        let chain: Vec<&str> = chain.split(';').map(|name| name.trim_end_matches("_[k]")).collect();
+        let chain: Vec<&str> =
+            chain.split(';').map(|name| name.trim_end_matches("_[k]").trim_end_matches("_[i]")).collect();
         prop_assert!(count > 0, "a callchain without samples");
         functions.entry((key.clone(), chain[chain.len() - 1].to_owned())).or_default()[0] += count;
         for name in chain.into_iter().collect::<BTreeSet<&str>>() {

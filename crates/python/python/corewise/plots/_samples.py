@@ -87,4 +87,5 @@ def flame(trace: Trace, range: Any = None, process: str | int | None = None, the
 def _frame(name: str, depth: int, start: int, end: int, whole: int) -> dict[str, Any]:
     kind = "thread" if depth == 0 else "kernel" if name.endswith("_[k]") or name == "[kernel]" else "program"
     share = {"from": start / whole, "to": end / whole, "samples": end - start}
-    return {"function": name.removesuffix("_[k]"), "depth": depth, **share, "kind": kind}
+    shown = f"{name.removesuffix('_[i]')} (inlined)" if name.endswith("_[i]") else name.removesuffix("_[k]")
+    return {"function": shown, "depth": depth, **share, "kind": kind}
