@@ -15,6 +15,7 @@ use crate::mappings::{self, Mapping};
 use crate::mmap_events::MmapEvents;
 use crate::places::{self, CodeFile, KERNEL, Place, UNKNOWN};
 use crate::spool::frame;
+use crate::vdso;
 use crate::wire::{self, Chain};
 use model::{Ns, StackFrame, StackId};
 use safefs::Dir;
@@ -362,10 +363,25 @@ impl Callchains {
             }
             let files: Vec<CodeFile> = self.files.iter().map(Code::readable).collect();
             places::name_files(&mut all, &of, &files);
+            self.name_vdso(&mut all);
             self.generated.look_again(&mut self.kept);
             self.generated.name(&mut all);
         }
         places::store(spool, &all)
+    }
+
+    /// Names the places in the kernel's code for programs.
+    fn name_vdso(&self, all: &mut [Place]) {
+        let is_in_it = |place: &&mut Place| place.file.as_deref() == Some(vdso::NAME) && vdso::is_ours(place.address);
+        let mut places: Vec<&mut Place> = all.iter_mut().filter(is_in_it).collect();
+        if places.is_empty() {
+            return;
+        }
+        let offset = |place: &Place| self.places.get(&(place.space, place.address)).copied().flatten();
+        let offsets: Vec<u64> = places.iter().map(|place| offset(place).map_or(u64::MAX, |(_, byte)| byte)).collect();
+        for (place, functions) in places.iter_mut().zip(vdso::functions(&offsets)) {
+            place.set(functions);
+        }
     }
 
     /// What could not be recorded, one sentence each.

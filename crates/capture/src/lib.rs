@@ -50,6 +50,7 @@ mod spool;
 mod target;
 mod trace_marker;
 mod tracer;
+mod vdso;
 mod wire;
 
 pub use cgroups::{Hierarchy, cpu_hierarchy, statistics as cgroup_statistics, unified as unified_hierarchy};

@@ -202,7 +202,7 @@ impl Failed {
     fn request(why: &reqwest::Error) -> Self {
         let words = match () {
             () if why.is_timeout() => "the server did not answer in time".to_owned(),
-            () if why.is_connect() => "no connection to the server: is this machine online?".to_owned(),
+            () if why.is_connect() => "no connection to the server (is this machine online?)".to_owned(),
             () => {
                 let mut all = why.to_string();
                 let mut source = std::error::Error::source(why);

@@ -1,4 +1,4 @@
-//! Names of C++ and Rust functions as their programmers wrote them.
+//! Names of C++, Rust and Go functions as their programmers wrote them. Those of Swift stay as they are.
 
 use cpp_demangle::{DemangleOptions, Symbol};
 use std::fmt::{self, Write};
@@ -29,8 +29,23 @@ pub fn demangled(symbol: &str) -> Option<String> {
     } else if symbol.starts_with("_Z") {
         let options = DemangleOptions::new().no_params().no_return_type();
         Symbol::new(symbol.as_bytes()).ok()?.structured_demangle(&mut name, &options).ok()?;
+    } else if symbol.contains('%') && symbol.contains('.') {
+        name.write_str(&without_escapes(symbol)?).ok()?;
     }
     Some(name.0).filter(|name| !name.is_empty())
+}
+
+/// Returns the name of a Go function, whose package's path has escapes: `%2e` for a dot in its last part. `None` if there are none.
+fn without_escapes(symbol: &str) -> Option<String> {
+    let mut parts = symbol.split('%');
+    let mut name = parts.next()?.to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        let character = u8::from_str_radix(digits, 16).ok().filter(u8::is_ascii_graphic)?;
+        name.push(char::from(character));
+        name.push_str(rest);
+    }
+    Some(name)
 }
 
 /// Whether a symbol ends as Rust's do in the older scheme, which looks like C++: `17h`, a hash of 16 digits, and `E`.
@@ -53,6 +68,15 @@ mod tests {
         assert_eq!(of("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
         assert_eq!(of("_ZN4game4draw17h0123456789abcdefE.llvm.123"), "game::draw");
         assert_eq!(of("_RNvCskwGfYPst2Cb_3foo16example_function"), "foo::example_function");
+    }
+
+    #[test]
+    fn names_of_go_have_no_escapes() {
+        assert_eq!(demangled("gopkg.in/yaml%2ev3.Unmarshal").as_deref(), Some("gopkg.in/yaml.v3.Unmarshal"));
+        assert_eq!(demangled("main.(*T).run"), None);
+        for odd in ["a.b%", "a.b%2", "a.b%zz", "a.b%00", "a.b%é"] {
+            assert_eq!(demangled(odd), None, "{odd}");
+        }
     }
 
     #[test]

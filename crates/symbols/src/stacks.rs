@@ -74,7 +74,7 @@ impl Nameless {
         }
         if let Some(more) = self.files.get(MAX_LISTED..).filter(|more| !more.is_empty()) {
             let frames: u64 = more.iter().map(|(.., frames)| frames).sum();
-            sentences.push(format!("Without a name: {frames} frames of {} other files.", more.len()));
+            sentences.push(format!("Without a name, in other files ({}): {frames} frames.", more.len()));
         }
         for (file, why) in self.without_lines.iter().take(MAX_LISTED) {
             sentences.push(format!("Without source lines and inlined functions: {file}: {}.", why.sentence()));

@@ -175,6 +175,10 @@ export interface ObjectWaits {
   readonly released_by: number | null;
   /** The waiting thread's callchain: its number in the event table `stack`; null if not recorded. */
   readonly stack: number | null;
+  /** Path of the source file from which the wait was called, as in the table `lock_waits`; null if unknown. */
+  readonly source_file: string | null;
+  /** The line in it; null without `source_file`. */
+  readonly line: number | null;
 }
 
 /** Each wait for a lock, in a futex call or of the kernel: which thread held the lock, what that thread did meanwhile, and which thread ended the wait, in the order of the ends. `corewise record` reads the call's address and the words of memory that name a holder (on x86-64 and arm64); recordings of other tools have rows if they have the calls of futex. The holder is the first thread that woke the lock's waiters after the wait began, unless the memory named another one. It is unknown for rwlocks that readers hold. */

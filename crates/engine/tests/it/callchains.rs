@@ -156,7 +156,9 @@ fn names_that_are_found_later_are_stored() {
     engine::import(source.as_ref(), engine::Target::New(&to), &options, &mut |_| ()).unwrap();
     let open = || Session::open(&to, options.clone()).unwrap();
     let without = open();
-    assert!(reasons_of(&without.table("switch_causes").unwrap(), &expected).keys().all(|(_, reason)| reason.is_empty()));
+    assert!(
+        reasons_of(&without.table("switch_causes").unwrap(), &expected).keys().all(|(_, reason)| reason.is_empty())
+    );
     let lacks = without.facts().lacks.len();
     let first = engine::symbolize(&to, &known).unwrap();
     assert!(first.now.named > first.before.named && first.now.all == first.before.all, "{first:?}");
