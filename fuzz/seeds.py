@@ -215,7 +215,7 @@ def seeds():
 
 
 def symbols():
-    """Yields names of generated code, and small programs, with the letter that says how they are read."""
+    """Yields names of generated code, and small programs, with the byte that says how they are read."""
     yield "symbols", "map", b"m1000 100 JS:*spin /srv/app.js:3:14\n0x401000 0x200 py::spin:/srv/app.py\n"
     entry = struct.pack("<QII", 0x1000, 5, 0) + b"/srv/A.java\0"
     code = struct.pack("<IIQQQQ", 9, 9, 0x1000, 0x1000, 32, 1) + b"A.run\0" + bytes(32)

@@ -60,7 +60,7 @@ impl LineCounts {
     }
 
     /// Returns the line with the most occurrences, by the first count and then by the second one; of equal ones the first.
-    pub(crate) fn most(&self) -> Option<LineId> {
+    pub(crate) fn max_counted(&self) -> Option<LineId> {
         let some = self.0.iter().filter(|(_, counts)| counts.iter().any(|count| *count > 0));
         some.max_by_key(|(line, counts)| (**counts, std::cmp::Reverse(**line))).map(|(line, _)| *line)
     }

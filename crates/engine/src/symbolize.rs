@@ -49,11 +49,11 @@ pub struct Symbolized {
     pub nameless: Vec<String>,
 }
 
-/// Names the frames of a trace folder by the files that are found now, and stores the names in it. The recorded addresses and names stay, and
-/// names that are not found again, too.
+/// Names the frames of a trace folder by the files that are found now, and stores the names in it. The recorded addresses and names are kept, and
+/// names that are not found again are, too.
 ///
 /// # Errors
-/// It is no trace folder, is damaged, or cannot be written.
+/// It is not a trace folder, is damaged, or cannot be written.
 pub fn symbolize(path: &Path, symbols: &SymbolPath) -> Result<Symbolized, EngineError> {
     let mut folder = Folder::open(path)?;
     let mut stacks = folder.stacks()?;
@@ -69,7 +69,7 @@ pub fn symbolize(path: &Path, symbols: &SymbolPath) -> Result<Symbolized, Engine
 /// Returns the files in callchains of a trace folder, with their build ids, of which frames have no name or no line.
 ///
 /// # Errors
-/// It is no trace folder, or is damaged.
+/// It is not a trace folder, or is damaged.
 pub fn files_without_names(path: &Path) -> Result<Vec<(String, String)>, EngineError> {
     let stacks = Folder::open(path)?.stacks()?;
     let lacks = |frame: &&StackFrame| !frame.in_kernel() && (frame.function == NameId::NONE || frame.line == 0);

@@ -1,6 +1,6 @@
 //! Debug files from debuginfod servers (debuginfod(8)): `URL/buildid/BUILDID/debuginfo` and `…/executable`.
 //!
-//! A server is asked only if the user wants it: a request says which program was recorded. What comes is kept in a folder, as
+//! A server gets requests only if the user wants it: a request says which program was recorded. What comes is kept in a folder, as
 //! `BUILDID/debuginfo`, which has a limit.
 
 use crate::debug_cache::DebugCache;
@@ -46,7 +46,7 @@ pub struct Debuginfod {
     cache: DebugCache,
     /// The largest file that is fetched, bytes.
     largest: u64,
-    /// Servers that did not answer, by their number: they are not asked again.
+    /// Servers that did not answer, by their number: no more requests are made to them.
     down: Vec<usize>,
 }
 
@@ -137,7 +137,7 @@ impl Debuginfod {
         is_it: &dyn Fn(&Path) -> bool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Option<PathBuf>, Failed> {
-        let mut part = self.cache.part().map_err(|why| Failed::here(&why))?;
+        let mut part = self.cache.part().map_err(|why| Failed::storing(&why))?;
         let found = self.runtime.block_on(async {
             let mut answer = self.client.get(url).send().await.map_err(|why| Failed::request(&why))?;
             match answer.status() {
@@ -170,7 +170,7 @@ impl Debuginfod {
                 if seconds > 60 && bytes / seconds < SLOWEST {
                     return Err(Failed { why: "the server sends too slowly".to_owned(), is_down: true });
                 }
-                part.file.write_all(&more).map_err(|why| Failed::here(&why))?;
+                part.file.write_all(&more).map_err(|why| Failed::storing(&why))?;
                 progress(bytes);
             }
             Ok(true)
@@ -178,24 +178,24 @@ impl Debuginfod {
         if !found {
             return Ok(None);
         }
-        part.file.flush().map_err(|why| Failed::here(&why))?;
+        part.file.flush().map_err(|why| Failed::storing(&why))?;
         if !is_it(&part.path) {
             let why = "what the server sent is not of this build id: it is not used".to_owned();
             return Err(Failed { why, is_down: false });
         }
-        self.cache.keep(part, id, what.name()).map(Some).map_err(|why| Failed::here(&why))
+        self.cache.keep(part, id, what.name()).map(Some).map_err(|why| Failed::storing(&why))
     }
 }
 
 /// Why a file was not fetched.
 struct Failed {
     why: String,
-    /// Whether the server need not be asked again.
+    /// Whether the server gets no more requests.
     is_down: bool,
 }
 
 impl Failed {
-    fn here(why: &std::io::Error) -> Self {
+    fn storing(why: &std::io::Error) -> Self {
         Self { why: format!("it cannot be stored: {why}"), is_down: false }
     }
 

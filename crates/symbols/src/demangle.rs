@@ -1,4 +1,4 @@
-//! Names of C++, Rust and Go functions as their programmers wrote them. Those of Swift stay as they are.
+//! Names of C++, Rust and Go functions as their programmers wrote them. Those of Swift are not changed.
 
 use cpp_demangle::{DemangleOptions, Symbol};
 use std::fmt::{self, Write};
@@ -74,8 +74,8 @@ mod tests {
     fn names_of_go_have_no_escapes() {
         assert_eq!(demangled("gopkg.in/yaml%2ev3.Unmarshal").as_deref(), Some("gopkg.in/yaml.v3.Unmarshal"));
         assert_eq!(demangled("main.(*T).run"), None);
-        for odd in ["a.b%", "a.b%2", "a.b%zz", "a.b%00", "a.b%é"] {
-            assert_eq!(demangled(odd), None, "{odd}");
+        for symbol in ["a.b%", "a.b%2", "a.b%zz", "a.b%00", "a.b%é"] {
+            assert_eq!(demangled(symbol), None, "{symbol}");
         }
     }
 

@@ -157,7 +157,7 @@ struct Known {
 }
 
 /// The functions at a code location that was looked up, innermost first.
-type Looked = HashMap<Code, Vec<(NameId, NameId, u32)>>;
+type FoundFunctions = HashMap<Code, Vec<(NameId, NameId, u32)>>;
 
 fn name_with(stacks: &mut Stacks, path: &SymbolPath, again: bool) -> Nameless {
     let mut codes: BTreeMap<Code, Known> = BTreeMap::new();
@@ -182,7 +182,7 @@ fn name_with(stacks: &mut Stacks, path: &SymbolPath, again: bool) -> Nameless {
         (code, vec![function])
     });
     let mut ids: HashMap<String, NameId> = HashMap::new();
-    let mut looked = Looked::new();
+    let mut looked = FoundFunctions::new();
     for (code, functions) in found.into_iter().chain(of_kernel) {
         let mut id = |text: Option<String>| match text {
             None => NameId::NONE,
@@ -215,7 +215,7 @@ fn name_with(stacks: &mut Stacks, path: &SymbolPath, again: bool) -> Nameless {
 fn with_names(
     chain: &[StackFrame],
     codes: &BTreeMap<Code, Known>,
-    looked: &Looked,
+    looked: &FoundFunctions,
     again: bool,
 ) -> Option<Box<[StackFrame]>> {
     let mut new: Vec<StackFrame> = Vec::with_capacity(chain.len());

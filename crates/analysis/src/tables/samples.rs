@@ -61,7 +61,7 @@ impl Analysis for Samples {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         for (key, ([own, total], lines)) in &self.rows {
-            let (source, line) = world.lines.named(lines.most());
+            let (source, line) = world.lines.named(lines.max_counted());
             let (function, file) = key.function.map_or((None, None), |id| world.functions.named(id));
             out.row(&[
                 (key.thread != ThreadKey::UNKNOWN).then_some(key.thread).into(),

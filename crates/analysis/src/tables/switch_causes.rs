@@ -208,9 +208,10 @@ impl Thread {
                 self.causes.remove(counted);
             }
             self.last = None;
-            self.count(Cause::Blocked(letter, Some(by)), after, time).call_sites.add(site, time);
+            let known = Cause::Blocked(letter, Some(by));
+            self.count(known, after, time).call_sites.add(site, time);
             self.lines.entry(cause).or_default().add(self.line, [-1, 0]);
-            self.lines.entry(Cause::Blocked(letter, Some(by))).or_default().add(self.line, [1, 0]);
+            self.lines.entry(known).or_default().add(self.line, [1, 0]);
         }
     }
 }
@@ -322,7 +323,7 @@ impl Analysis for SwitchCauses {
                 let tid = i64::from(tid.0).into();
                 let count = sums.count.into();
                 let site = world.functions.name(sums.call_sites.longest());
-                let (source, line) = world.lines.named(thread.lines.get(cause).and_then(LineCounts::most));
+                let (source, line) = world.lines.named(thread.lines.get(cause).and_then(LineCounts::max_counted));
                 let (source, line) = (source.into(), line.into());
                 out.row(&[
                     key.into(),

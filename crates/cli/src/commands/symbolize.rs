@@ -16,7 +16,7 @@ Examples:
   DEBUGINFOD_URLS=https://debuginfod.debian.net corewise symbolize run.cw --debuginfod
 
 Files are used only if their build id is that of the recorded program. Besides DIR, this machine's usual places are searched: the recorded \
-path, /usr/lib/debug, and perf's cache ~/.debug. The recorded addresses and names stay in the folder, and what was found before is kept, so \
+path, /usr/lib/debug, and perf's cache ~/.debug. The folder keeps the recorded addresses and names, and what was found before, so \
 that the command can be repeated. A request to a debuginfod server says which programs were recorded: none is made without --debuginfod. \
 What servers send is kept in $XDG_CACHE_HOME/corewise/debuginfod; what was not used for the longest time is removed from it.";
 
