@@ -73,7 +73,7 @@ pub(crate) fn functions<'d, 'c, R: ReadRef<'d>, S: ReadRef<'c>>(
     (all, lacks)
 }
 
-fn slice<'a>(section: &'a Cow<'_, [u8]>, endian: RunTimeEndian) -> Slice<'a> {
+fn slice<'a>(section: &'a [u8], endian: RunTimeEndian) -> Slice<'a> {
     EndianSlice::new(section, endian)
 }
 

@@ -350,7 +350,7 @@ fn of_programs(
         }
     }
     nameless.files = without.into_iter().map(|((file, why), frames)| (file.to_owned(), why, frames)).collect();
-    nameless.files.sort_by(|a, b| b.2.cmp(&a.2));
+    nameless.files.sort_by_key(|(.., frames)| std::cmp::Reverse(*frames));
     found
 }
 
