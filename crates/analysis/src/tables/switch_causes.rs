@@ -294,15 +294,13 @@ impl Analysis for SwitchCauses {
     }
 
     fn blocked_at(&mut self, thread: ThreadKey, stack: StackId, world: &World) {
-        self.threads.of(thread).called_from(world.now, world.lines.waiting(stack));
+        let thread = self.threads.of(thread);
+        thread.called_from(world.now, world.lines.waiting(stack));
+        thread.waits_at(world.now, world.functions.call_site(stack));
     }
 
     fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
         self.threads.of(thread).waits_for(world.now, reason);
-    }
-
-    fn blocked_at(&mut self, thread: ThreadKey, stack: StackId, world: &World) {
-        self.threads.of(thread).waits_at(world.now, world.functions.call_site(stack));
     }
 
     fn cpu(&mut self, _: &CpuStretch, _: Begins, world: &World) {
