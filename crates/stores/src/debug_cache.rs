@@ -132,7 +132,7 @@ mod tests {
             part.file.write_all(&[7; 10]).unwrap();
             cache.keep(part, id, "debuginfo").unwrap()
         };
-        let [first, second] = ["aa01", "aa02"].map(|id| add(id));
+        let [first, second] = ["aa01", "aa02"].map(&add);
         let old = |id: &str, seconds: u64| {
             let folder = File::open(cache.path().join(id)).unwrap();
             folder.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();

@@ -223,6 +223,16 @@ export interface LockWaits {
   readonly released_by: number | null;
   /** The waiting thread's callchain: its number in the event table `stack`; null if not recorded. */
   readonly stack: number | null;
+  /** Where in the program it waited, as in the table `switch_causes`; null without callchains. */
+  readonly call_site: string | null;
+  /** The holder's callchain in the longest of its own waits meanwhile: its number in the event table `stack`. Null if it did not wait, or that was not recorded: callchains are those of waits, so a holder that only ran has none, and where a thread gave the lock back is not recorded. */
+  readonly holder_stack: number | null;
+  /** Where in the program the holder waited then. */
+  readonly holder_call_site: string | null;
+  /** Path of the source file from which the wait was called: that of the innermost function of the callchain whose line is known; null if none is. */
+  readonly source_file: string | null;
+  /** The line in it; null without `source_file`. */
+  readonly line: number | null;
 }
 
 /** Each time in which a thread was ready and its cgroup's CPU quota kept it from running, in the order of the ends. The times of a thread sum to its `throttled_ns` in the table `ready_wait`; no rows if throttling was not recorded (recordings by corewise on Linux 6.18 and later have it). */
