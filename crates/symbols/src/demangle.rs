@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_stay_as_they_are() {
+    fn other_names_are_left_as_they_are() {
         for name in
             ["", "main", "__libc_read", "_Z", "_R", "_ZN", "_Zx17hE", "_ZN17h0123456789abcdefE.", "second.isra.0"]
         {

@@ -1,4 +1,4 @@
-//! Why threads left their CPU.
+//! The causes of switch-outs of threads.
 
 use super::Section;
 use crate::context::{SectionContext, add, count_of};
