@@ -88,10 +88,11 @@ fn every_drawn_case() {
 /// callchains of switches are not exported, and with them the functions that waited and the system calls that tell requests from other
 /// wakings.
 /// Kinds of tasks are by program, and threads without a process gain one.
-const DIFFERENT: [&str; 8] = [
+const DIFFERENT: [&str; 9] = [
     "marks",
     "mark_stretches",
     "parallel_regions",
+    "served_waits",
     "switch_causes",
     "wait_objects",
     "power_by_function",

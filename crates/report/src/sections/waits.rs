@@ -61,7 +61,8 @@ impl Sum {
         let Some((what, blocked)) = self.ready.iter().max_by_key(|(_, blocked)| **blocked) else {
             return String::new();
         };
-        format!(": {what} ({} %)", share(*blocked, self.blocked))
+        let mostly = format!(": {what} ({} %)", share(*blocked, self.blocked));
+        if self.ready.len() == 1 { mostly } else { format!("{mostly} and {} more", self.ready.len() - 1) }
     }
 }
 
