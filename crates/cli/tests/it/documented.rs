@@ -102,7 +102,7 @@ enum How {
     RunWithViewer,
     /// It is run to its end if there is a DuckDB; its options are checked in any case.
     RunWithDuckDb,
-    /// Its options are checked: it records, serves until it is stopped, or needs the spool of a killed recorder or a store.
+    /// Its options are checked: it records, serves until it is stopped, or needs the spool of a killed recorder, a store or a server.
     Parsed,
 }
 
@@ -111,6 +111,8 @@ fn how(arguments: &[String]) -> How {
     match arguments[0].as_str() {
         // They need an object store: stores.rs has one.
         _ if arguments.iter().any(|argument| argument.contains("://")) => How::Parsed,
+        // It requests files of a server: crates/stores has one.
+        "symbolize" if has("--debuginfod") => How::Parsed,
         "record" | "ab" | "demo" | "recover" | "power" | "watch" => How::Parsed,
         // The others measure, or need what a measurement stored.
         "bench" if arguments.len() == 1 || has("--machine") => How::Run,
