@@ -85,17 +85,28 @@ impl Prometheus {
         let listening = lines.find(|line| line.contains("Listening on")).expect("Prometheus listens");
         let at = listening.split("address=").nth(1).and_then(|at| at.split(' ').next()).expect("an address");
         let at = at.trim_matches('"').parse().expect("an address");
-        assert!(lines.any(|line| line.contains("Server is ready")), "Prometheus did not start");
         // Its log must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { process, at, _store: store }
+        let this = Self { process, at, _store: store };
+        // The log may say that it is ready before it says where it listens.
+        let until = Instant::now() + Duration::from_secs(120);
+        while !this.answer("/-/ready").split_once("\r\n").is_some_and(|(status, _)| status.contains(" 200 ")) {
+            assert!(Instant::now() < until, "Prometheus did not start");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        this
     }
 
-    fn get(&self, path: &str) -> Json {
+    fn answer(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.at).unwrap();
         write!(stream, "GET {path} HTTP/1.0\r\nHost: {}\r\n\r\n", self.at).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn get(&self, path: &str) -> Json {
+        let answer = self.answer(path);
         let answer: Json = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
         assert_eq!(answer["status"], "success", "{path}: {answer}");
         answer["data"].clone()
