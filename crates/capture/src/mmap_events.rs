@@ -5,7 +5,10 @@
 
 use crate::mapped::page;
 use crate::mappings::Mapping;
-use crate::perf_events::{Attr, FLAG_CLOCK, FLAG_SAMPLE_ID_ALL, open_on_cpu};
+use crate::perf_events::{
+    Attr, FLAG_CLOCK, FLAG_COMM, FLAG_SAMPLE_ID_ALL, FLAG_TASK, RECORD_COMM, RECORD_EXIT, RECORD_FORK, SAMPLE_TID,
+    SAMPLE_TIME, open_on_cpu,
+};
 use crate::samples;
 use crate::wire;
 use model::Ns;
@@ -26,17 +29,10 @@ const MAX_MAPPINGS: usize = 8192;
 
 // linux/perf_event.h: flags of the attributes, types of records, and what a record says of itself.
 const FLAG_MMAP: u64 = 1 << 8;
-const FLAG_COMM: u64 = 1 << 9;
-const FLAG_TASK: u64 = 1 << 13;
 const FLAG_MMAP2: u64 = 1 << 23;
 const FLAG_COMM_EXEC: u64 = 1 << 24;
 const FLAG_BUILD_ID: u64 = 1 << 34;
-const SAMPLE_TID: u64 = 1 << 1;
-const SAMPLE_TIME: u64 = 1 << 2;
-const COMM: u32 = 3;
-const EXIT: u32 = 4;
-const FORK: u32 = 7;
-const MMAP2: u32 = 10;
+const RECORD_MMAP2: u32 = 10;
 const MISC_COMM_EXEC: u16 = 1 << 13;
 const MISC_BUILD_ID: u16 = 1 << 14;
 
@@ -188,11 +184,11 @@ fn parse(record: &[u8]) -> Option<Record> {
     let at = wire::ns(long(record.len().checked_sub(8)?)?);
     let (pid, second) = (word(8)?.cast_signed(), word(12)?.cast_signed());
     let what = match kind {
-        COMM if misc & MISC_COMM_EXEC != 0 => Happened::Executed,
+        RECORD_COMM if misc & MISC_COMM_EXEC != 0 => Happened::Executed,
         // pid, ppid, tid, ptid: only the first thread is a new process, or its end.
-        FORK if pid != second => Happened::Forked { parent: second },
-        EXIT if word(16)?.cast_signed() == pid => Happened::Ended,
-        MMAP2 => {
+        RECORD_FORK if pid != second => Happened::Forked { parent: second },
+        RECORD_EXIT if word(16)?.cast_signed() == pid => Happened::Ended,
+        RECORD_MMAP2 => {
             let (from, length, offset) = (long(16)?, long(24)?, long(32)?);
             let text = record.get(72..record.len().checked_sub(16)?)?;
             let text = &text[..text.iter().position(|byte| *byte == 0)?];
@@ -298,7 +294,7 @@ mod tests {
     fn mmap(pid: u32, range: [u64; 3], misc: u16, which: &[u8], name: &[u8], at: u64) -> Vec<u8> {
         let head = [pid, pid].map(u32::to_ne_bytes).concat();
         let body = [&head[..], &range.map(u64::to_ne_bytes).concat(), which, &[5, 0, 0, 0, 2, 0, 0, 0], name].concat();
-        record(MMAP2, misc, &body, at)
+        record(RECORD_MMAP2, misc, &body, at)
     }
 
     #[test]
@@ -313,12 +309,12 @@ mod tests {
         let expected = Mapping { inode: Mapping::UNKNOWN_INODE, id, ..mapping(0, 16, 0, "/lib/b.so") };
         assert_eq!(found.2, Happened::Mapped(expected));
         let words = |all: [u32; 4]| all.map(u32::to_ne_bytes).concat();
-        assert_eq!(parse(&record(FORK, 0, &words([6, 5, 6, 5]), 9)).unwrap().2, Happened::Forked { parent: 5 });
-        assert_eq!(parse(&record(FORK, 0, &words([5, 5, 6, 5]), 9)), None, "a thread");
-        assert_eq!(parse(&record(EXIT, 0, &words([5, 4, 5, 4]), 9)).unwrap().2, Happened::Ended);
+        assert_eq!(parse(&record(RECORD_FORK, 0, &words([6, 5, 6, 5]), 9)).unwrap().2, Happened::Forked { parent: 5 });
+        assert_eq!(parse(&record(RECORD_FORK, 0, &words([5, 5, 6, 5]), 9)), None, "a thread");
+        assert_eq!(parse(&record(RECORD_EXIT, 0, &words([5, 4, 5, 4]), 9)).unwrap().2, Happened::Ended);
         let comm = [&[5, 0, 0, 0, 5, 0, 0, 0][..], b"name\0\0\0\0"].concat();
-        assert_eq!(parse(&record(COMM, MISC_COMM_EXEC, &comm, 9)).unwrap().2, Happened::Executed);
-        assert_eq!(parse(&record(COMM, 0, &comm, 9)), None, "a new name");
+        assert_eq!(parse(&record(RECORD_COMM, MISC_COMM_EXEC, &comm, 9)).unwrap().2, Happened::Executed);
+        assert_eq!(parse(&record(RECORD_COMM, 0, &comm, 9)), None, "a new name");
         for cut in 0..90 {
             let whole = mmap(5, [0, 16, 0], 0, &inode, b"/a\0\0\0\0\0\0", 9);
             let _ = parse(&whole[..cut.min(whole.len())]);

@@ -23,7 +23,7 @@ const BLOCK: usize = 4000;
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
-const SAMPLE_TID: u64 = 1 << 1;
+pub const SAMPLE_TID: u64 = 1 << 1;
 pub const SAMPLE_TIME: u64 = 1 << 2;
 const SAMPLE_READ: u64 = 1 << 4;
 const SAMPLE_RAW: u64 = 1 << 10;
@@ -31,9 +31,9 @@ const SAMPLE_RAW: u64 = 1 << 10;
 const SAMPLE_IDENTIFIER: u64 = 1 << 16;
 
 const RECORD_LOST: u32 = 2;
-const RECORD_COMM: u32 = 3;
-const RECORD_EXIT: u32 = 4;
-const RECORD_FORK: u32 = 7;
+pub const RECORD_COMM: u32 = 3;
+pub const RECORD_EXIT: u32 = 4;
+pub const RECORD_FORK: u32 = 7;
 const RECORD_SAMPLE: u32 = 9;
 
 /// Tracepoints: system, name, whether recording is impossible without it, whether it is used only with `--irq`.
@@ -74,8 +74,8 @@ pub struct Attr {
 }
 
 const FLAG_DISABLED: u64 = 1;
-const FLAG_COMM: u64 = 1 << 9;
-const FLAG_TASK: u64 = 1 << 13;
+pub const FLAG_COMM: u64 = 1 << 9;
+pub const FLAG_TASK: u64 = 1 << 13;
 pub const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
 /// Events of a group must have the same clock.
 pub const FLAG_CLOCK: u64 = 1 << 25;

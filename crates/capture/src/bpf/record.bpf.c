@@ -509,6 +509,9 @@ NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct
 		if (records_objects && s && !(s->waits_for & IS_OBJECT))
 			s->waits_for = 0;
 		u32 object = records_objects && s && !lock ? object_of(prev, registers, number, s, now, 1) : 0;
+		/* Nor for the epoll set of an earlier call, which may be closed. */
+		if (records_objects && s && !object && s->waits_for >= IS_EPOLL)
+			s->waits_for = 0;
 		if (keep_stacks)
 			bytes = add_stacks(ctx, prev, at, bytes);
 		u32 before = bytes;
