@@ -36,13 +36,10 @@ const LIBRARIES: [&str; 20] = [
 
 /// How the names of such functions begin where they are a part of the program's own file: of the standard libraries of Rust and of C++, of
 /// parking_lot, of Go's runtime, and of a C library that is linked statically.
-const FUNCTIONS: [&str; 20] = [
+const FUNCTIONS: [&str; 18] = [
     "std::",
-    "<std::",
     "core::",
-    "<core::",
     "alloc::",
-    "<alloc::",
     "parking_lot::",
     "parking_lot_core::",
     "lock_api::",
@@ -54,6 +51,7 @@ const FUNCTIONS: [&str; 20] = [
     "pthread_",
     "__pthread_",
     "___pthread_",
+    "__gthread_",
     "__lll_",
     "__futex_",
     "__syscall_",
@@ -65,7 +63,11 @@ pub(crate) fn call_site<'a>(stacks: &Stacks, chain: &'a [StackFrame]) -> Option<
     chain.iter().filter(is_user).find(|frame| {
         let file = stacks.name(frame.file).and_then(|file| file.rsplit('/').next()).unwrap_or_default();
         let is_library = LIBRARIES.iter().any(|library| file.starts_with(library));
-        let is_own = |name: &str| !FUNCTIONS.iter().any(|function| name.starts_with(function));
+        // An implementation of a trait: `<&std::net::TcpStream as std::io::Read>::read`.
+        let is_own = |name: &str| {
+            let name = name.trim_start_matches(['<', '&']);
+            !FUNCTIONS.iter().any(|function| name.starts_with(function))
+        };
         !is_library && stacks.name(frame.function).is_some_and(is_own)
     })
 }
@@ -135,6 +137,11 @@ mod tests {
         assert_eq!(of(&lock).as_deref(), Some("load_scene"));
         let rust = [("syscall", libc), ("std::sys::sync::mutex::lock_contended", game), ("?", game), ("draw", game)];
         assert_eq!(of(&rust).as_deref(), Some("draw"));
+        let inlined = [("__gthread_mutex_lock", game), ("std::mutex::lock", game), ("draw", game)];
+        assert_eq!(of(&inlined).as_deref(), Some("draw"), "libstdc++ is inlined into the program");
+        let of_trait =
+            [("<parking_lot::raw_mutex::RawMutex as lock_api::mutex::RawMutex>::lock", game), ("draw", game)];
+        assert_eq!(of(&of_trait).as_deref(), Some("draw"));
         let go = [("runtime.futex", game), ("runtime.mstart", game)];
         assert_eq!(of(&go), None, "Go's scheduler waits, not the program");
         assert_eq!(of(&[("worker_thread", kernel)]), None);

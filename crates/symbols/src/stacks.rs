@@ -283,7 +283,15 @@ fn mark_waiting(stacks: &mut Stacks, path: &SymbolPath) {
     for chain in &mut stacks.chains {
         let frame = innermost(chain).filter(|frame| waiting.contains(&(frame.file, frame.build_id, frame.offset)));
         if let Some(frame) = frame {
-            let wait = StackFrame { function, build_id: NameId::NONE, offset: u64::MAX, ..frame };
+            let wait = StackFrame {
+                function,
+                build_id: NameId::NONE,
+                offset: u64::MAX,
+                source: NameId::NONE,
+                line: 0,
+                inlined: false,
+                ..frame
+            };
             *chain = [wait].into_iter().chain(chain.iter().copied()).collect();
         }
     }

@@ -43,7 +43,7 @@ export const FILTERS: readonly [word: string, what: string][] = [
   ["tid:42 pid:42", "the thread with this TID, the threads of the process with this PID"],
   ["cpu:3 core:1", "this CPU, the CPUs of this core; with a state or a duration, stretches there"],
   ["type:efficient", "CPUs of this core type, in corewise's or the vendor's terms"],
-  ["lock:mutex", "tracks of locks whose kind, address or process contains this text; same as mutex"],
+  ["lock:mutex", "locks whose kind, address or PID contains this text"],
   ["state:ready", "stretches of threads in this state: running, ready, blocked, unknown, exited"],
   [">1ms", "stretches that last longer, in ns, us, ms or s"],
 ];

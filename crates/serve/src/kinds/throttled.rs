@@ -36,8 +36,7 @@ impl Kind for Throttled<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
-        let Self { mut feed, mut times, left_out, .. } = *self;
-        times.sort_unstable();
+        let Self { mut feed, times, left_out, .. } = *self;
         let mut changes: Vec<(i64, u32, bool)> =
             times.iter().flat_map(|(start, track, end)| [(*start, *track, true), (*end, *track, false)]).collect();
         // Where one ends and the next begins, the end is first.
