@@ -297,10 +297,12 @@ impl Callchains {
         }
         let (name, inode, id) = key.clone();
         let file = match &id {
-            Some(id) => self.kept.with_id(pid, &name, id),
-            None => self.kept.mapped(pid, &name, inode),
+            Some(id) => Kept::with_id(pid, &name, id),
+            None => Kept::mapped(pid, &name, inode),
         };
         let build_id = id.or_else(|| build_id::of_file(&kept::path_of(file.as_ref()?)));
+        // Without the open file, its build id still finds it later.
+        let file = file.filter(|_| self.kept.has_room());
         self.files.push(Code { name, build_id, inode, file });
         self.file_numbers.insert(key, self.files.len() - 1);
         self.files.len() - 1

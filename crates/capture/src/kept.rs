@@ -18,30 +18,28 @@ pub struct Kept(usize);
 
 impl Kept {
     /// Returns whether one more file may be kept.
-    fn has_room(&mut self) -> bool {
+    pub fn has_room(&mut self) -> bool {
         self.0 += 1;
         self.0 <= MAX_KEPT
     }
 
     /// Opens the file of a mapping, in the process's root or here; `None` if it is another file by now.
-    pub fn mapped(&mut self, pid: i32, name: &str, inode: u64) -> Option<File> {
+    pub fn mapped(pid: i32, name: &str, inode: u64) -> Option<File> {
         let is_same = |file: &File| inode != 0 && file.metadata().is_ok_and(|m| m.is_file() && m.ino() == inode);
         let open = |path: &str| File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok();
         // A program that was deleted is still there by its process.
         let program = || open(&format!("/proc/{pid}/exe")).filter(is_same);
-        let file = in_root(pid, name).filter(is_same).or_else(|| open(name).filter(is_same)).or_else(program)?;
-        self.has_room().then_some(file)
+        in_root(pid, name).filter(is_same).or_else(|| open(name).filter(is_same)).or_else(program)
     }
 
     /// Opens a file with this build id, in the process's root or here.
-    pub fn with_id(&mut self, pid: i32, name: &str, id: &str) -> Option<File> {
+    pub fn with_id(pid: i32, name: &str, id: &str) -> Option<File> {
         let is_it = |file: &File| {
             let is_file = file.metadata().is_ok_and(|about| about.is_file());
             is_file && build_id::of_file(&path_of(file)).as_deref() == Some(id)
         };
         let outside = || File::options().read(true).custom_flags(libc::O_NONBLOCK).open(name).ok();
-        let file = in_root(pid, name).filter(is_it).or_else(|| outside().filter(is_it))?;
-        self.has_room().then_some(file)
+        in_root(pid, name).filter(is_it).or_else(|| outside().filter(is_it))
     }
 
     /// Opens the root of a process.
@@ -63,9 +61,10 @@ impl Kept {
         let status = Status::of(pid)?;
         let last = Path::new(name).file_name()?.to_str()?;
         let is_dump = last == format!("jit-{}.dump", status.pid) || last == format!("jit-{pid}.dump");
-        let file = is_dump.then(|| self.mapped(pid, name, inode)).flatten()?;
+        let file = is_dump.then(|| Self::mapped(pid, name, inode)).flatten()?;
         let owner = file.metadata().ok()?.uid();
-        (owner == 0 || status.users.contains(&owner)).then_some(file)
+        let is_its = owner == 0 || status.users.contains(&owner);
+        (is_its && self.has_room()).then_some(file)
     }
 }
 
@@ -142,8 +141,8 @@ mod tests {
         std::fs::write(&path, "code").unwrap();
         let (own, inode) = (std::process::id().cast_signed(), std::fs::metadata(&path).unwrap().ino());
         let name = path.to_str().unwrap();
-        assert!(Kept::default().mapped(own, name, inode + 1).is_none(), "another file");
-        let file = Kept::default().mapped(own, name, inode).unwrap();
+        assert!(Kept::mapped(own, name, inode + 1).is_none(), "another file");
+        let file = Kept::mapped(own, name, inode).unwrap();
         std::fs::remove_file(&path).unwrap();
         let mut text = String::new();
         File::open(path_of(&file)).unwrap().read_to_string(&mut text).unwrap();
@@ -160,10 +159,9 @@ mod tests {
         assert!(in_root(own, link.to_str().unwrap()).is_none(), "the last part is a link");
         let inode = std::fs::metadata(&file).unwrap().ino();
         assert!(Kept::default().jitdump(own, file.to_str().unwrap(), inode).is_some());
+        assert!(Kept(MAX_KEPT).jitdump(own, file.to_str().unwrap(), inode).is_none(), "too many files are open");
         std::fs::rename(&file, folder.path().join("jit-1.dump")).unwrap();
         let other = folder.path().join("jit-1.dump");
         assert!(Kept::default().jitdump(own, other.to_str().unwrap(), inode).is_none(), "of another process");
-        let mut full = Kept(MAX_KEPT);
-        assert!(full.mapped(own, other.to_str().unwrap(), inode).is_none());
     }
 }

@@ -11,6 +11,10 @@ use std::time::Instant;
 
 /// The most inlined functions of an address. Compilers reach a few dozen.
 const MAX_INLINED: usize = 128;
+/// How deep entries of debug information may be nested: `addr2line` calls itself for each level. Compilers reach a few dozen.
+const MAX_DEPTH: isize = 512;
+/// The largest table of lines, bytes: rows in memory take 24 times as much.
+const MAX_LINES: usize = 128 << 20;
 /// The maximum length of a source file's path, and of a function's name.
 const MAX_TEXT: usize = 4096;
 
@@ -54,7 +58,10 @@ fn sections<'d, R: ReadRef<'d>>(
     budget: &mut Budget,
 ) -> Result<DwarfSections<Cow<'d, [u8]>>, NoLines> {
     DwarfSections::load(|id| match USED.contains(&id) {
-        true => content(file, id.name(), budget),
+        true => content(file, id.name(), budget).and_then(|bytes| match id {
+            SectionId::DebugLine if bytes.len() > MAX_LINES => Err(NoLines::TooLarge),
+            _ => Ok(bytes),
+        }),
         false => Ok(Cow::Borrowed(&[][..])),
     })
 }
@@ -89,6 +96,9 @@ fn fill<'d, 'c, R: ReadRef<'d>, S: ReadRef<'c>>(
     let shared = common.map(|file| sections(file, &mut budget)).transpose()?;
     let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let dwarf = own.borrow_with_sup(shared.as_ref(), |section| slice(section, endian));
+    if !is_shallow(&dwarf, until).map_err(|_| NoLines::Unreadable)? {
+        return Err(NoLines::Unreadable);
+    }
     let context = Context::from_dwarf(dwarf).map_err(|_| NoLines::Unreadable)?;
     let mut lacks = None;
     for (address, functions) in addresses.iter().zip(all) {
@@ -104,6 +114,27 @@ fn fill<'d, 'c, R: ReadRef<'d>, S: ReadRef<'c>>(
         }
     }
     Ok(lacks)
+}
+
+/// Whether no entry is nested deeper than [`MAX_DEPTH`], as far as that is known in time.
+fn is_shallow(dwarf: &gimli::Dwarf<Slice<'_>>, until: Instant) -> Result<bool, gimli::Error> {
+    let mut units = dwarf.units();
+    while let Some(header) = units.next()? {
+        if Instant::now() > until {
+            return Ok(false);
+        }
+        let unit = dwarf.unit(header)?;
+        let mut entries = unit.entries_raw(None)?;
+        while !entries.is_empty() {
+            if entries.next_depth() > MAX_DEPTH {
+                return Ok(false);
+            }
+            if let Some(abbreviation) = entries.read_abbreviation()? {
+                entries.skip_attributes(abbreviation.attributes())?;
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the functions at an address, and whether they are in other files.
