@@ -9,6 +9,7 @@ mod import;
 mod machine;
 mod part;
 mod read;
+mod redaction;
 mod restate;
 mod session;
 mod source;

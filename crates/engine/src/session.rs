@@ -2,6 +2,7 @@
 
 use crate::read::foreign::Foreign;
 use crate::read::inferred::WithInferred;
+use crate::redaction::Redaction;
 use crate::restate::{self, Current};
 use crate::source::{Any, open_any};
 use crate::tables::{SlowFrameOptions, TableCache, ThreadNames};
@@ -9,7 +10,7 @@ use crate::{EngineError, Infer, PassOptions, Priority, Source, Summary};
 use account::Totals;
 use analysis::critical::End;
 use ingest::Facts;
-use model::{Event, Ns, Process, Span, Stacks};
+use model::{Coded, Event, Ns, Process, Span, Stacks, WaitKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use tempfile::TempDir;
@@ -35,7 +36,8 @@ pub struct Session {
     unpacked: Option<TempDir>,
     /// The version of the definitions by which its states and sums had been made, if they were made again.
     restated_from: Option<u32>,
-    is_redacted: bool,
+    /// What stands for private values, if these were removed.
+    redaction: Option<Redaction>,
 }
 
 /// A part of a recording, and its sums.
@@ -120,7 +122,7 @@ impl Session {
             slow: SlowFrameOptions::default(),
             unpacked: None,
             restated_from: None,
-            is_redacted: false,
+            redaction: None,
         })
     }
 
@@ -161,7 +163,7 @@ impl Session {
             slow: SlowFrameOptions::default(),
             unpacked: copy,
             restated_from,
-            is_redacted: false,
+            redaction: None,
         })
     }
 
@@ -222,7 +224,8 @@ impl Session {
         path.clone_into(&mut self.path);
     }
 
-    /// Removes command lines, paths, host names and lines of the source; names of threads, processes and marks are kept.
+    /// Removes command lines, paths, host names and lines of the source, and replaces addresses and inodes of what threads wait for; names of
+    /// threads, processes and marks are kept.
     pub fn redact(&mut self) {
         let mut manifest = store::Manifest::new(0, std::mem::take(&mut self.facts));
         manifest.machine = std::mem::take(&mut self.machine);
@@ -234,13 +237,28 @@ impl Session {
         }
         // The path is part of commands in the output.
         self.path = PathBuf::from("TRACE");
-        self.is_redacted = true;
+        self.redaction = Some(Redaction::default());
     }
 
     /// Whether what is private was removed ([`Self::redact`]), so that no text may have a path from a table either.
     #[must_use]
     pub fn is_redacted(&self) -> bool {
-        self.is_redacted
+        self.redaction.is_some()
+    }
+
+    /// Returns what stands for the address or the number of an object of a wait in the rows of a redacted session; the same object, if it shows
+    /// nothing private, or if the session is not redacted.
+    #[must_use]
+    pub fn shown_object(&self, kind: &str, object: &str) -> String {
+        let is_private = WaitKind::of_word(kind.as_bytes()).is_none_or(WaitKind::is_private);
+        match &self.redaction {
+            Some(redaction) if is_private => redaction.stand_in(object),
+            _ => object.to_owned(),
+        }
+    }
+
+    pub(crate) fn redaction(&self) -> Option<&Redaction> {
+        self.redaction.as_ref()
     }
 
     /// The trace's id. For a file that was not imported, this reads the whole file.

@@ -29,7 +29,7 @@ pub enum Shows {
     CommandLine,
     /// The name of a host.
     Host,
-    /// An address in memory.
+    /// An address in memory, or the number of an inode.
     Address,
     /// What a program marked: a text of its choice.
     Mark,
@@ -42,6 +42,12 @@ impl Shows {
     #[must_use]
     pub const fn is_redacted(self) -> bool {
         matches!(self, Self::Path | Self::CommandLine | Self::Host)
+    }
+
+    /// Whether an export replaces it by a number that stands for it ([`crate::StandIns`]) with `--redact`.
+    #[must_use]
+    pub const fn is_replaced(self) -> bool {
+        matches!(self, Self::Address)
     }
 
     /// The word for it, for documentation; empty if nothing private is shown.

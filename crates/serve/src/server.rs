@@ -47,9 +47,10 @@ pub struct Trace {
 const REVEALING: [&str; 2] = ["power", "temperature"];
 
 impl Trace {
-    /// Removes command lines, paths, host names, and the tracks of power and temperature.
+    /// Removes command lines, paths, host names, and the tracks of power and temperature, and replaces the addresses of locks.
     pub fn redact(&mut self) {
         self.session.redact();
+        kinds::redact_locks(&mut self.levels.kinds, &self.session);
         self.levels.kinds.retain(|(shown, _)| !REVEALING.contains(&shown.kind.as_str()));
     }
 }

@@ -24,6 +24,7 @@ mod power;
 mod printed;
 mod quota;
 mod record;
+mod redact;
 mod safe_files;
 mod settings;
 mod sql;

@@ -31,6 +31,7 @@ pub use names::ThreadNames;
 pub use request::TableRequest;
 pub use slow_frames::{FrameCounts, SlowFrameOptions};
 
+use crate::redaction::PrivateColumns;
 use crate::{EngineError, Infer, Session, did_you_mean};
 use model::{MadeFrom, Span, Table, TableDef, Value, tables};
 use rows::Batches;
@@ -145,18 +146,15 @@ impl Session {
     /// Passes on the rows for a part, or for the whole recording (`None`).
     pub(crate) fn rows_of(&self, name: &str, span: Option<Span>, each: RowCallback<'_>) -> Result<(), EngineError> {
         let def = self.definition(name)?;
-        // What is private is left out of every output, if that was requested.
-        let private: Vec<usize> = (0..def.cols.len())
-            .filter(|at| self.is_redacted() && def.cols[*at].nullable && def.cols[*at].shows.is_redacted())
-            .collect();
+        // What is private is left out of every output, or replaced in it, if that was requested.
+        let private = PrivateColumns::of(def);
+        let redaction = self.redaction().filter(|_| !private.is_empty());
         let mut redacted = Vec::new();
         let mut each_row = |rows: &[Vec<Value>]| {
-            if private.is_empty() {
-                return each(rows);
-            }
+            let Some(redaction) = redaction else { return each(rows) };
             redacted.clear();
             redacted.extend_from_slice(rows);
-            redacted.iter_mut().for_each(|row| private.iter().for_each(|at| row[*at] = Value::Null));
+            redacted.iter_mut().for_each(|row| redaction.row(&private, row));
             each(&redacted)
         };
         let mut out = Batches::new(&mut each_row);

@@ -142,6 +142,13 @@ impl WaitKind {
         matches!(self, Self::KernelMutex | Self::KernelRwLock)
     }
 
+    /// Whether its number says which object of the machine it is: an address, an inode or a System V number. That of a child is a PID, as
+    /// threads have; of several descriptors it is how many there are.
+    #[must_use]
+    pub fn is_private(self) -> bool {
+        !matches!(self, Self::Child | Self::Several)
+    }
+
     /// Whether its number means something outside the recording.
     #[must_use]
     pub fn has_number(self) -> bool {

@@ -16,6 +16,9 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The kind of track for the threads that wait.
+pub(super) const WAITERS: &str = "lock_waiters";
+
 /// The maximum number of waits. All are kept, since the table has them in order of end: 40 bytes each.
 const MAX_WAITS: usize = 1 << 19;
 
@@ -205,6 +208,26 @@ fn label(pid: Option<i64>, object: &str, kind: &str) -> String {
     }
 }
 
+/// Replaces the addresses of locks in the tracks, as in the rows of a redacted session.
+pub(crate) fn redact<L>(kinds: &mut [(KindInfo, L)], session: &Session) {
+    // The tracks of waiting threads are those of the locks, in the same order.
+    let mut labels = Vec::new();
+    for (info, _) in kinds.iter_mut() {
+        for lane in &mut info.lanes {
+            let Some(lock) = &mut lane.lock else { continue };
+            lock.object = session.shown_object(&lock.kind, &lock.object);
+            lane.label = label(lock.pid, &lock.object, &lock.kind);
+            labels.push((lane.track, lane.label.clone()));
+        }
+    }
+    for (info, _) in kinds.iter_mut().filter(|(info, _)| info.kind == WAITERS) {
+        for lane in &mut info.lanes {
+            let known = labels.iter().find(|(track, _)| *track == lane.track);
+            lane.label = known.map_or_else(String::new, |(_, label)| label.clone());
+        }
+    }
+}
+
 /// Which of the two kinds is built.
 struct Locks<'a, D: TrackData> {
     waits: Waits,
@@ -262,6 +285,7 @@ mod tests {
     use crate::kinds::KindInfo;
     use crate::prepare::Levels;
     use crate::testing::prepared;
+    use model::tables::lock_waits;
 
     /// Of a lock's track: its state, start and end in ms, and the TID of the holder.
     type Held = (u8, i64, i64, Option<i32>);
@@ -306,6 +330,31 @@ mod tests {
         assert_eq!(held(&trace, 0), [(0, 1, 5, Some(2)), (2, 5, 7, Some(3))]);
         assert_eq!(waiting(&trace, 0), [(1, 2, 1.0), (2, 5, 2.0), (5, 7, 1.0)]);
         assert_eq!(info(&trace, "lock_waiters").unwrap().0.lanes[0].most, 2.0);
+    }
+
+    /// The page finds the track of a lock by what the rows of waits have.
+    #[test]
+    fn a_redacted_trace_has_no_address_of_a_lock() {
+        let (_dir, mut trace) = prepared(
+            "
+            cpu0 P0 As .  .  A  As .  .  A
+            cpu1 P1 B  B  B  B  B  B  B  B
+            waking  .  .  A<B@1 . . . A<B@1 .
+            futex   .  A=m2<B . . . A=m1<B . .
+            process A  B<A . . . . . .
+            ",
+        );
+        trace.redact();
+        let mut rows = Vec::new();
+        let object = |row: model::Row<'_, lock_waits::Table>| rows.push(row.get(lock_waits::LOCK).to_owned());
+        trace.session.each(lock_waits::Table, object).unwrap();
+        let lanes = |kind| info(&trace, kind).unwrap().0.lanes.clone();
+        let locks: Vec<_> = lanes("locks").into_iter().map(|lane| lane.lock.unwrap().object).collect();
+        rows.sort_unstable();
+        assert_eq!((locks.clone(), rows), (vec!["#1".to_owned(), "#2".to_owned()], locks));
+        let labels = |kind| lanes(kind).into_iter().map(|lane| lane.label).collect::<Vec<_>>();
+        assert_eq!(labels("locks"), ["mutex #1 (process 1)", "mutex #2 (process 1)"]);
+        assert_eq!(labels("locks"), labels("lock_waiters"));
     }
 
     #[test]

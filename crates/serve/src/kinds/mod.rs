@@ -19,6 +19,8 @@ mod power;
 mod temperature;
 mod throttled;
 
+pub(crate) use locks::redact as redact_locks;
+
 use crate::ServeError;
 use crate::build_levels::Target;
 use engine::{Interval, IntervalKind, Session};
@@ -35,7 +37,7 @@ pub(crate) const KINDS: &[KindDef] = &[
     KindDef { name: "requests", from: Source::Intervals, values: false, new: intervals::requests },
     KindDef { name: "regions", from: Source::Intervals, values: false, new: intervals::regions },
     KindDef { name: "locks", from: Source::LockWaits, values: false, new: locks::holders },
-    KindDef { name: "lock_waiters", from: Source::LockWaits, values: true, new: locks::waiters },
+    KindDef { name: locks::WAITERS, from: Source::LockWaits, values: true, new: locks::waiters },
     KindDef { name: "throttled", from: Source::Throttled, values: false, new: throttled::new },
     KindDef { name: "power", from: Source::Events, values: true, new: power::new },
     KindDef { name: "temperature", from: Source::Events, values: true, new: temperature::new },

@@ -47,7 +47,8 @@
 //! | `corewise_<kind>` | an event of any other kind: the columns of its table, by the names that `model` declares for notes (`event/kinds.rs`). Words and texts are texts, truth values 0 or 1, doubles their bits; a callchain is the `iid` of an interned callstack. A column that is null has the number declared for it, or no field |
 //!
 //! `corewise_count` is also shown as counter tracks (uuid 0x63776374…), and `corewise_loss` as slices on tracks of their own. With `--redact`,
-//! `corewise_energy` and `corewise_temperature` are over at least a second.
+//! `corewise_energy` and `corewise_temperature` are over at least a second, the objects of `corewise_object_wait` and `corewise_object_ready` are
+//! numbers that stand for them, and there are no events of futexes.
 //!
 //! Timestamps are the source's own numbers (origin + time), declared as its clock by `primary_trace_clock`.
 
@@ -66,7 +67,10 @@ use crate::{ExportError, Exporter, Job, Offer, Options, Outputs, Shape};
 use bundles::Bundles;
 use bundles::FieldValue::Int;
 use kernel::text;
-use model::{BlockOperation, BlockRequest, Clock, CpuId, Event, EventKind, NameId, Ns, Pid, Tid, WakeKind};
+use model::{
+    BlockOperation, BlockRequest, Clock, CpuId, Event, EventKind, NameId, Ns, ObjectWait, Pid, StandIns, Tid, WaitKind,
+    WakeKind,
+};
 use programs::packet;
 use proto::Proto;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -173,6 +177,8 @@ struct Pen<'a> {
     samples: Samples,
     counts: counts::Counts,
     averages: energy::Averages,
+    /// The numbers that stand for objects of waits, with `--redact`.
+    objects: StandIns<u64>,
     /// Whether corewise's own sequence has a packet.
     begun: bool,
 }
@@ -195,6 +201,7 @@ impl<'a> Pen<'a> {
             samples: Samples::default(),
             counts: counts::Counts::default(),
             averages: energy::Averages::default(),
+            objects: StandIns::default(),
             begun: false,
         }
     }
@@ -277,6 +284,20 @@ impl<'a> Pen<'a> {
                     self.note(e.cpu, at, &what, names, options);
                 }
             }
+            EventKind::ObjectWait(wait) if options.redact => {
+                let what = EventKind::ObjectWait(ObjectWait { id: self.stand_in(wait.kind, wait.id), ..*wait });
+                self.note(e.cpu, at, &what, names, options);
+            }
+            EventKind::ObjectReady { tid, kind, id, name } if options.redact => {
+                let id = self.stand_in(*kind, *id);
+                self.note(
+                    e.cpu,
+                    at,
+                    &EventKind::ObjectReady { tid: *tid, kind: *kind, id, name: *name },
+                    names,
+                    options,
+                );
+            }
             // Addresses, and memory of the program.
             EventKind::FutexWait(_)
             | EventKind::FutexCall { .. }
@@ -304,6 +325,11 @@ impl<'a> Pen<'a> {
                 }
             }
         }
+    }
+
+    /// Returns the number that stands for an object of a wait.
+    fn stand_in(&mut self, kind: WaitKind, id: u64) -> u64 {
+        if kind.is_private() { self.objects.number(&id) } else { id }
     }
 
     /// Writes a note whose fields are threads.
