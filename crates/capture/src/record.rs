@@ -336,6 +336,7 @@ fn run(
         started_ns: started.0.cast_signed(),
         started_realtime_ns: started.1.cast_signed(),
         keep_s: options.keep.map(|k| k.as_secs_f64()),
+        only_focus: options.only_focus && focus.is_some(),
         ..Meta::default()
     };
     meta.facts.conditions = conditions::join(conditions.clone(), None);

@@ -182,7 +182,7 @@ const WITH_CALL: u8 = 0x40;
 /// Flag of an event's kind: what a futex call waits for follows.
 const WITH_FUTEX: u8 = 0x20;
 /// The number of the futex call on x86-64, as which all calls are recorded.
-const FUTEX: i32 = 202;
+pub const FUTEX: i32 = 202;
 /// The bits of a futex's address. Above them are three bits, which say that the words could be read, that the thread has the word to itself,
 /// and that the words follow, and then the operation.
 const FUTEX_ADDRESS_BITS: u32 = 52;

@@ -15,6 +15,7 @@ mod callchains;
 pub mod energy;
 pub mod frame;
 mod lane;
+mod only_focus;
 mod rare;
 mod read;
 #[cfg(test)]
@@ -56,6 +57,9 @@ pub struct Meta {
     pub started_realtime_ns: i64,
     /// The flight recorder's length, seconds, if it is one.
     pub keep_s: Option<f64>,
+    /// Whether what is private of processes outside the target is left out.
+    #[serde(default)]
+    pub only_focus: bool,
 }
 
 /// The name of the spool's folder in a trace folder.

@@ -3,6 +3,7 @@
 use super::callchains::{Callchains, call_name};
 use super::energy::Energy;
 use super::frame;
+use super::only_focus::OnlyFocus;
 use crate::objects::Objects;
 use crate::wire::{self, Bytes, Row};
 use model::{
@@ -63,6 +64,8 @@ pub struct Decoder {
     /// Names of counted events by number.
     counters: HashMap<u32, NameId>,
     pub energy: Energy,
+    /// With `--only-focus`.
+    pub only_focus: Option<OnlyFocus>,
     objects: Objects,
 }
 
@@ -115,6 +118,9 @@ impl Decoder {
 
     /// Adds the data that an event of a block does not contain. Returns `false` if they were lost, and the event says nothing without them.
     pub fn complete(&mut self, event: &mut Event) -> bool {
+        if self.only_focus.as_ref().is_some_and(|only| !only.keeps(event)) {
+            return false;
+        }
         if let EventKind::Count { event: number, .. } = &mut event.what {
             *number = self.counters.get(&number.0).copied().unwrap_or_default();
         } else if let EventKind::WokenByCall { call, .. } = &mut event.what {
@@ -153,7 +159,11 @@ impl Decoder {
                 let (parent, pid, inner_tid, inner_pid) = (b.i32(), b.i32(), b.i32(), b.i32());
                 let (prio, policy, nice, level) = (b.i32(), b.i32(), b.i32(), b.i32());
                 let cgroup = b.u64();
-                let name = self.names.id(&b.text(16));
+                let name = b.text(16);
+                if let Some(only) = &mut self.only_focus {
+                    only.thread(head.tid, &name);
+                }
+                let name = self.names.id(&name);
                 let mask = self.threads.get(&parent).map_or(NameId::NONE, |t| t.mask);
                 self.ended.remove(&head.tid);
                 self.threads.insert(head.tid, Known { pid, mask });
@@ -362,6 +372,9 @@ impl Decoder {
     pub fn row(&mut self, row: &Row, offset: u64, out: Option<&mut dyn FnMut(Event)>) {
         let mask = self.names.id(&wire::cpu_list(&row.mask));
         self.threads.insert(row.tid, Known { pid: row.pid, mask });
+        if let Some(only) = &mut self.only_focus {
+            only.thread(row.tid, &row.comm);
+        }
         let Some(out) = out else { return };
         let (tid, pid, cpu) = (Tid(row.tid), Pid(row.pid), CpuId(u32::from(row.cpu)));
         let name = self.names.id(&row.comm);

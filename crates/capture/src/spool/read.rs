@@ -2,6 +2,7 @@
 
 use super::frame::{self, Frames, Stop};
 use super::lane::Lane;
+use super::only_focus::OnlyFocus;
 use super::rare::Decoder;
 use super::waiting::Waiting;
 use super::{Meta, segments, spool_of};
@@ -43,6 +44,7 @@ pub fn open_spool_folder(spool: &Dir) -> Result<Opened<'static>, Fatal> {
         let why = format!("{path} has no segment: the recorder ended before its first event; record again");
         return Err(Fatal::new(why, 0));
     }
+    let only_focus = meta.only_focus.then(|| OnlyFocus::new(meta.facts.focus));
     let mut facts = meta.facts;
     if meta.started_realtime_ns > 0 {
         facts.about.push(("started".into(), model::words::date(meta.started_realtime_ns)));
@@ -62,6 +64,7 @@ pub fn open_spool_folder(spool: &Dir) -> Result<Opened<'static>, Fatal> {
         name_now(&mut places, &meta.boot_id);
     }
     stream.decoder.callchains.places(places);
+    stream.decoder.only_focus = only_focus;
     facts.begin = stream.segments.front().and_then(|(_, name)| begin_of(spool, name));
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }

@@ -9,7 +9,7 @@ use safefs::Dir;
 use std::path::{Path, PathBuf};
 
 /// A block of switches between threads 0 and 1 on CPU `cpu`, one every 10 ns from `base`.
-fn block(cpu: u16, level: u8, base: u64, events: u32, lost: u64) -> Vec<u8> {
+pub fn block(cpu: u16, level: u8, base: u64, events: u32, lost: u64) -> Vec<u8> {
     let mut bytes = vec![wire::KIND_BLOCK, level];
     bytes.extend_from_slice(&cpu.to_ne_bytes());
     bytes.extend_from_slice(&events.to_ne_bytes());
@@ -80,7 +80,7 @@ fn make(dir: &Path) {
     w.flush().unwrap();
 }
 
-fn read(dir: &Path) -> (Vec<Event>, Vec<Box<str>>, Anomalies) {
+pub fn read(dir: &Path) -> (Vec<Event>, Vec<Box<str>>, Anomalies) {
     let (mut events, mut names, mut bad) = (Vec::new(), Vec::new(), Anomalies::default());
     let Ok(mut opened) = open_spool(dir) else { return (events, names, bad) };
     let mut batch = Batch::default();
