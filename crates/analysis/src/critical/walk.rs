@@ -42,6 +42,8 @@ pub struct Walk {
     waits: FxHashMap<ThreadKey, Option<Ns>>,
     /// Whether an interrupt woke the thread of the path at `at`, while the thread that the path left last waited.
     is_interrupted: bool,
+    /// The thread that an interrupt woke at `at`, its TID and the waker, if the path went back from it.
+    went_back: Option<(ThreadKey, Tid, ThreadKey)>,
 }
 
 impl Walk {
@@ -57,6 +59,7 @@ impl Walk {
             left: Vec::new(),
             waits: FxHashMap::default(),
             is_interrupted: false,
+            went_back: None,
         }
     }
 
@@ -72,9 +75,20 @@ impl Walk {
             *waits = waits.or(Some(stretch.span.start));
             if self.is_back(stretch) && stretch.span.start >= self.at {
                 // It began to wait at this instant.
+                if let End::Thread(woken) = self.who {
+                    self.went_back = Some((woken, self.tid, self.ended_by));
+                }
                 self.ended_by = ThreadKey::UNKNOWN;
                 self.goes_to(End::Thread(stretch.thread), Tid::UNKNOWN);
             }
+        }
+        if stretch.reason == Reason::New
+            && stretch.span.start >= self.at
+            && matches!(self.who, End::Thread(who) if who == stretch.thread)
+            && let Some((woken, tid, waker)) = self.went_back.take()
+        {
+            // The thread to which the path went back began at this instant, too.
+            self.is_woken_by_interrupt(woken, tid, waker);
         }
         if stretch.reason == Reason::New && self.waits.remove(&stretch.thread).is_some() {
             // Before it began, it did nothing that the path could go back to.
@@ -100,6 +114,7 @@ impl Walk {
         if let (true, End::Thread(waker)) = (self.is_back(stretch), self.who) {
             self.ended_by = waker;
         }
+        self.went_back = None;
         if stretch.span.end < self.at {
             // After the end of the thread instance, or of its known part.
             each(&self.unknown_of(stretch.span.end, stretch.thread, stretch.tid));
@@ -118,14 +133,28 @@ impl Walk {
         self.at = stretch.span.start;
         self.ended_by = ThreadKey::UNKNOWN;
         if woken && waker_thread > ThreadKey::IDLE {
-            self.left.push(stretch.thread);
-            self.waits.insert(stretch.thread, None);
+            // Before it began, it did nothing that the path could go back to.
+            if stretch.reason != Reason::New {
+                self.left.push(stretch.thread);
+                self.waits.insert(stretch.thread, None);
+            }
             self.goes_to(End::Thread(waker_thread), Tid::UNKNOWN);
         } else if woken {
-            match self.left.last().map(|thread| (*thread, self.waits.get(thread))) {
-                // It did not wait yet at this time.
-                Some((thread, Some(Some(_)))) => self.goes_to(End::Thread(thread), Tid::UNKNOWN),
-                back => (self.ended_by, self.is_interrupted) = (waker_thread, back.is_some()),
+            self.is_woken_by_interrupt(stretch.thread, stretch.tid, waker_thread);
+        }
+    }
+
+    /// An interrupt woke the thread of the path at `at`: the path goes back to the thread that it left last, if that did not wait yet.
+    fn is_woken_by_interrupt(&mut self, woken: ThreadKey, tid: Tid, waker: ThreadKey) {
+        match self.left.last().map(|thread| (*thread, self.waits.get(thread))) {
+            Some((thread, Some(Some(_)))) => {
+                self.goes_to(End::Thread(thread), Tid::UNKNOWN);
+                self.went_back = Some((woken, tid, waker));
+            }
+            back => {
+                let is_interrupted = back.is_some();
+                (self.who, self.tid) = (End::Thread(woken), tid);
+                (self.ended_by, self.is_interrupted) = (waker, is_interrupted);
             }
         }
     }
@@ -245,6 +274,58 @@ mod tests {
             }
         }
         assert_eq!(path, [(1, 41, 50), (1, 40, 41), (2, 15, 40), (2, 10, 15), (2, 0, 10)]);
+        assert_eq!(walk.finish(), Ok(None));
+    }
+
+    /// The same, and 1 begins at the instant at which the interrupt wakes 2. Of two stretches that begin at one instant, either may come first.
+    #[test]
+    fn the_path_does_not_go_back_to_a_thread_that_begins_at_the_same_instant() {
+        let new = ThreadStretch { reason: Reason::New, ..stretch(1, 10, 25, ThreadState::Ready, 3) };
+        let woken = stretch(2, 10, 15, ThreadState::Ready, 0);
+        for both in [[new, woken], [woken, new]] {
+            let mut walk = Walk::new(Span::new(Ns(0), Ns(50)), End::Tid(Tid(1)));
+            let mut path = Vec::new();
+            let mut stretches = vec![
+                stretch(1, 41, 50, ThreadState::Running, -1),
+                stretch(1, 40, 41, ThreadState::Ready, 2),
+                stretch(1, 30, 40, ThreadState::Blocked, -1),
+                stretch(1, 25, 30, ThreadState::Running, -1),
+                stretch(2, 15, 40, ThreadState::Running, -1),
+            ];
+            stretches.extend(both);
+            stretches.push(stretch(2, 0, 10, ThreadState::Blocked, -1));
+            for piece in stretches {
+                if walk.wants(&piece) {
+                    walk.take(&piece, Begins::Here, |s| path.push((s.thread.0, s.span.start.0, s.waker_thread.0)));
+                }
+            }
+            assert_eq!(path, [(1, 41, -1), (1, 40, 2), (2, 15, -1), (2, 10, 0), (2, 0, 0)]);
+            assert_eq!(walk.finish(), Ok(None));
+        }
+    }
+
+    /// 1 waits for 3, which 2 creates after an interrupt woke it. The path goes back to the wait of 1, not to 3.
+    #[test]
+    fn the_path_does_not_go_back_to_a_thread_that_was_created_on_it() {
+        let mut walk = Walk::new(Span::new(Ns(0), Ns(50)), End::Tid(Tid(1)));
+        let mut path = Vec::new();
+        let new = ThreadStretch { reason: Reason::New, ..stretch(3, 20, 25, ThreadState::Ready, 2) };
+        let stretches = [
+            stretch(1, 40, 50, ThreadState::Ready, 3),
+            stretch(3, 25, 45, ThreadState::Running, -1),
+            new,
+            stretch(2, 15, 30, ThreadState::Running, -1),
+            stretch(2, 10, 15, ThreadState::Ready, 0),
+            stretch(1, 5, 40, ThreadState::Blocked, -1),
+            stretch(2, 0, 10, ThreadState::Blocked, -1),
+            stretch(1, 0, 5, ThreadState::Running, -1),
+        ];
+        for piece in stretches {
+            if walk.wants(&piece) {
+                walk.take(&piece, Begins::Here, |s| path.push((s.thread.0, s.span.start.0, s.span.end.0)));
+            }
+        }
+        assert_eq!(path, [(1, 40, 50), (3, 25, 40), (3, 20, 25), (2, 15, 20), (2, 10, 15), (1, 5, 10), (1, 0, 5)]);
         assert_eq!(walk.finish(), Ok(None));
     }
 

@@ -273,21 +273,33 @@ proptest! {
     #![proptest_config(testkit::drawn(300))]
     #[test]
     fn the_path_is_the_one_that_the_slow_calculation_finds(seed in any::<u64>(), steps in 1usize..300, mode in 0usize..3) {
-        let mode = [Mode::Whole, Mode::Deleted, Mode::Garbage][mode];
-        let (a, ends) = drawn(mode, seed, steps);
-        let Ok([path, sums]) = critical(&a, ends) else {
-            prop_assert!(a.threads.iter().all(|s| Some(s.tid) != ends || s.span.overlap(a.span).is_none()));
-            return Ok(());
-        };
-        // Sums of unbounded times saturate.
-        if mode != Mode::Garbage {
-            holds(&a, &path, &sums)?;
-            let width = tables::CRITICAL_PATH.cols.len();
-            let mut wanted = slow(&a, ends);
-            wanted.iter_mut().for_each(|row| row.resize(width, Value::Null));
-            prop_assert_eq!(path.rows, wanted);
-        }
+        is_the_slow_one([Mode::Whole, Mode::Deleted, Mode::Garbage][mode], seed, steps)?;
     }
+}
+
+fn is_the_slow_one(mode: Mode, seed: u64, steps: usize) -> Result<(), TestCaseError> {
+    let (a, ends) = drawn(mode, seed, steps);
+    let Ok([path, sums]) = critical(&a, ends) else {
+        prop_assert!(a.threads.iter().all(|s| Some(s.tid) != ends || s.span.overlap(a.span).is_none()));
+        return Ok(());
+    };
+    // Sums of unbounded times saturate.
+    if mode != Mode::Garbage {
+        holds(&a, &path, &sums)?;
+        let width = tables::CRITICAL_PATH.cols.len();
+        let mut wanted = slow(&a, ends);
+        wanted.iter_mut().for_each(|row| row.resize(width, Value::Null));
+        prop_assert_eq!(path.rows, wanted);
+    }
+    Ok(())
+}
+
+/// The path once went back to a thread that had begun at that instant, and to one that was created on it.
+#[test]
+fn the_path_does_not_go_back_to_threads_before_they_began() -> Result<(), TestCaseError> {
+    [(3_232_512_578_302_390_608, 295), (3_283_822_301_767_507_919, 276)]
+        .into_iter()
+        .try_for_each(|(seed, steps)| is_the_slow_one(Mode::Whole, seed, steps))
 }
 
 /// The random traces are not trivial: many paths go through wakeups and all other states.
