@@ -7,6 +7,7 @@
 
 mod alike;
 mod callchain;
+mod calls;
 mod column;
 mod core_type;
 mod energy;
@@ -29,6 +30,7 @@ pub mod words;
 
 pub use alike::{did_you_mean, nearest};
 pub use callchain::{StackFrame, StackId, Stacks};
+pub use calls::{CallWaits, call_reads, call_waits};
 pub use column::{AnyColumn, Cell, Column, Columns, Row, TableType, Text};
 pub use core_type::CoreType;
 pub use energy::{EnergyDomain, EnergyUse, Temperature};

@@ -11,7 +11,7 @@
 use crate::by_thread::ByThread;
 use crate::waited_for::{EachWait, MAX_KEPT, MAX_OBJECTS, OfWaits, Wait};
 use crate::{ReasonId, World};
-use model::{Ns, Rows, Span, ThreadKey, Tid, WaitKind};
+use model::{Ns, Rows, Span, ThreadKey, Tid, WaitKind, call_waits};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,20 +20,6 @@ pub(crate) type ServedWaits = EachWait<Table>;
 
 /// How many of its own waits are kept of each thread.
 const REMEMBERED: usize = 64;
-
-/// The system calls that wait for time or for a device, where what they wait for was not recorded.
-const OWN_CALLS: [&str; 10] = [
-    "nanosleep",
-    "clock_nanosleep",
-    "fsync",
-    "fdatasync",
-    "sync",
-    "syncfs",
-    "msync",
-    "sync_file_range",
-    "page_fault",
-    "io_getevents",
-];
 
 #[derive(Default)]
 pub(crate) struct Table {
@@ -92,7 +78,7 @@ impl Is {
     /// By the call, if that waits for time or a device; else `other`.
     fn of_call(wait: &Wait, world: &World, other: Self) -> Self {
         let call = wait.reason.and_then(|reason| world.reason(reason));
-        if call.is_some_and(|call| OWN_CALLS.contains(&call)) { Self::Own } else { other }
+        if call.and_then(call_waits).is_some() { Self::Own } else { other }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::call_site::CallSites;
 use crate::waited_for::{EachWait, MAX_KEPT, MAX_OBJECTS, Object, OfWaits, Ready, Wait};
 use crate::{ReasonId, World};
-use model::{Coded, NameId, Ns, Rows, ThreadKey, Tid, Value, WaitKind};
+use model::{CallWaits, Coded, NameId, Ns, Rows, ThreadKey, Tid, Value, WaitKind, call_waits};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -33,13 +33,10 @@ struct Last {
     together: bool,
 }
 
-/// The system calls that wait for time only.
-const SLEEPS: [&str; 2] = ["nanosleep", "clock_nanosleep"];
-
 /// Returns the word for what a thread waits for in a call whose object was not recorded.
 pub(crate) fn of_call(call: Option<&str>) -> &'static str {
-    match call {
-        Some(call) if SLEEPS.contains(&call) => WaitKind::Sleep.word(),
+    match call.and_then(call_waits) {
+        Some(CallWaits::Time) => WaitKind::Sleep.word(),
         _ => "unknown",
     }
 }

@@ -11,7 +11,7 @@ use crate::waits_for::WaitsFor;
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, ready_wait, waits};
 use model::words::{ms, percent, plural, time};
-use model::{Fix, Ns, ThreadKey, Tid, WaitKind};
+use model::{CallWaits, Fix, Ns, ThreadKey, Tid, WaitKind, call_reads, call_waits};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -19,16 +19,17 @@ pub(super) const RULE: Rule = Rule {
     about: "a thread spent much of its time waiting for a device, one request at a time",
     page: Page {
         description: "Threads that spent more time in uninterruptible sleep (state D) than running, in many short waits that interrupts ended: reads \
-                from a device, one at a time. Or threads that wait for one thread, which waits itself (for time, a file or a device) for one of their \
-                requests after the other.",
+                from a device, one at a time. The second kind is a server: threads send it requests and wait for the answers, and it waits itself \
+                for each request (for time, a file or a device).",
         rationale: "Devices answer several requests in about the time of one. A thread that issues one at a time gets a fraction of the \
                   device's throughput, and the program is as slow as the device.",
         certainty: "Sleep in state D is usually, but not always, a wait for a device. Whether a request depends on the answer to the previous one is \
                unknown, and so is how many the device handles at the same time: it is assumed that two concurrent requests halve the waits and their \
                switches. The severity is more than low only if the system call shows that it was a read, or a write that waits until it is durable \
-               (fsync), which several changes can share. A thread for which others wait is a server only if one of them was seen to ask it: to end \
-               its wait, to wait itself, and to be the first whose wait the server ends after its own. Idle workers that wait for work do not ask. A server that is never idle while it is recorded is not reported, as no thread needs to wake it. \
-               That its requests do not depend on each other is assumed.",
+               (fsync), which several changes can share. A server is known by its requests: a thread ends its \
+               wait and waits itself, and the server, after a wait of its own, ends the wait of that thread first. Idle workers ask for nothing, so what \
+               gives them work is no server. A server that is never idle gets no wakeups and is not reported. That requests do not depend on each \
+               other is assumed.",
         fix: "Read ahead: larger reads, posix_fadvise(2), several concurrent requests (io_uring(7), threads).",
         example: "A reads a file in pieces of 4 KiB in random order: 8 000 waits of 100 µs in a second.",
     },
@@ -74,13 +75,6 @@ const IN_FLIGHT: i64 = 2;
 /// waiting is saved.
 const RANGE: Range = Range { low: 0.7, high: 2.1 };
 
-/// The system calls that wait for data from a device.
-const READS: [&str; 8] =
-    ["read", "pread64", "readv", "preadv", "preadv2", "page_fault", "io_getevents", "io_uring_enter"];
-
-/// The system calls that wait until data is on a device.
-const SYNCS: [&str; 6] = ["fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"];
-
 /// The waits of a thread.
 #[derive(Clone, Copy, Default)]
 struct Waits {
@@ -125,7 +119,7 @@ fn of_threads(
             .get(waits::WAKER)
             .is_some_and(|waker| waker == ThreadKey::IDLE || ctx.is_per_cpu_kthread(waker) || another(waker));
         let reason = row.get(waits::REASON.or_empty());
-        let (read, sync) = (READS.contains(&reason), SYNCS.contains(&reason));
+        let (read, sync) = (call_reads(reason), call_waits(reason) == Some(CallWaits::Sync));
         if row.get(waits::STATE_LETTER.or_empty()) != "D"
             || !device
             || !(read || sync || reason.is_empty())

@@ -82,12 +82,11 @@ table! {
             UNKNOWN_NS: Ns = "On the path, in an unknown state.",
             VISITS: Count = "How often the path came to this thread.",
             WAITED_NS: Option<Ns> =
-                "How long it waited in those of its waits (table `object_waits`) that ended where the path comes to it or is with it. They count \
-                 whole, as far as they lie in the requested range: meanwhile, the path is with the threads that it waited for. Null if the path changes threads \
-                 more than a million times.",
+                "How long it waited in its waits (table `object_waits`) that ended while the path was with it or came to it. During these waits the \
+                 path is with the threads for which it waited. They count as far as they lie in the requested range. Null if the path changes threads more than a million times.",
             REASON: Option<Word> =
-                "The system call of those of these waits that took longest together, by call and object, as in the table `wait_objects`; null if \
-                 unknown. The columns from here on are about these waits.",
+                "The system call in which it waited longest. This column and the next ones are about the waits in one call for one object that took \
+                 longest together, as in the table `wait_objects`. Null if unknown.",
             KIND: Option<Word> = "What they were for, as in the table `wait_objects`, without `other`; null if there were none.",
             OBJECT: Option<Address> = "Which one, as in the table `wait_objects`; null if `kind` is unknown.",
             NAME: Option<FilePath> = "Its path, or its addresses, as in the table `wait_objects`.",

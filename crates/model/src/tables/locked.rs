@@ -232,9 +232,9 @@ table! {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "Waits of each thread that another one ended, the server, and how long that one waited itself meanwhile, for time, a file or a device: \
-              requests that are served one after the other. Waits for locks and for the end of threads do not count. Workers that wait for work look similar; \
-              `asked` and `answered` show which one asks. The 10,000 rows with the longest `both_waited_ns`.",
+        doc: "Waits of each thread that another one, the server, ended, and how long the server waited itself meanwhile, for time, a file or a \
+              device. Waits for locks and for the end of threads do not count. Workers that wait for work look similar: `asked` and `answered` show \
+              which thread asks the other. The 10,000 rows with the longest `both_waited_ns`.",
         key: [THREAD, SERVER],
         columns: {
             THREAD: Thread,
@@ -244,13 +244,12 @@ table! {
             WAITS: Count = "Number of these waits.",
             WAITED_NS: Ns = "Their time, as far as it lies in the requested range.",
             BOTH_WAITED_NS: Ns =
-                "The part of `waited_ns` in which the server waited for time, a file or a device, as far as its last 64 such waits before each \
-                 end show.",
+                "The part of `waited_ns` in which the server waited for time, a file or a device. Its last 64 such waits are known.",
             ASKED: Count =
-                "How often the thread ended another wait of the server, which then waited for time, a file or a device before it ended the wait \
-                 of any thread.",
+                "How often the thread ended another wait of the server, and the server's next steps were to wait for time, a file or a device, \
+                 and to end a wait of some thread.",
             ANSWERED: Count =
-                "How often of `asked` the wait that the server then ended was that of the thread itself, which had begun after it asked.",
+                "How often of `asked` that was a wait of the thread itself that began after it asked.",
             SERVER_WAITS: Count = "Number of the server's waits for time, a file or a device, also those for which no thread waited.",
             SERVER_WAITED_NS: Ns = "Their time, as far as it lies in the requested range.",
             SERVER_REASON: Option<Word> =
