@@ -18,13 +18,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
     id: "priority-inversion",
-    about: "a high-priority thread was blocked until a lower-priority one woke it, which had been preempted meanwhile",
+    about: "a high-priority thread waited for a lower-priority one, which lacked a CPU meanwhile",
     page: Page {
-        description: "Threads that were blocked until a thread of their process woke them whose priority was always lower (apart from brief moments), \
-                and which was ready during the wait after another thread had taken its CPU.",
+        description: "Threads that waited for a thread whose priority was always lower (apart from brief moments), and which lacked a CPU meanwhile. \
+                Where the lock is recorded, that thread held it, and all the time counts in which it was ready: after another thread had taken its \
+                CPU, and after a wakeup. Elsewhere it is a thread of their process that woke them, and only the time counts after another thread had taken its CPU.",
         rationale: "A lock holder runs at its own priority: any thread with a priority between the two can keep the high-priority thread \
                   waiting indefinitely, which priorities are meant to prevent.",
-        certainty: "Priorities, and that the low-priority thread was preempted during the wait, are recorded. Recordings by corewise have the lock, and which \
+        certainty: "Priorities, and that the low-priority thread was ready during the wait, are recorded. Which thread ran instead is not checked: \
+               a higher priority for the holder gains nothing against a thread whose priority is higher still. Recordings by corewise have the lock, and which \
                thread held it. Otherwise, or if the waits do not show a lock (Java, parking_lot), that the wait was for a lock that it held \
                all the time is likely, but not certain: it may have handed over its work late. If it was blocked itself during the wait, it is not \
                likely, and nothing is reported (for example, if a thread waits for its end). A periodic thread's wait is compared with its response times, as it sleeps for the rest of the time. If processes are not recorded, the confidence is low. \
@@ -118,7 +120,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             );
         }
     })?;
-    // Where the lock is known, so is its holder.
+    // Where the lock is known, so is its holder: all its ready time delays the thread, also after a wakeup.
     let mut locks = BTreeMap::<(ThreadKey, ThreadKey), String>::new();
     ctx.each_row(lock_holders::Table, |row| {
         let (thread, tid) = row.all((lock_holders::THREAD, lock_holders::TID));
