@@ -1,8 +1,16 @@
 //! The locks that threads waited for: who held each while threads waited, and how many waited. From the tables `locks` and `lock_waits`.
 //!
 //! A lock without waiting threads is not recorded, so it has no slice. While threads wait, the holder is known as far as the rows name it.
-//! After that, of a wait with one more holder, the thread that ended it had the lock in the end; since when is unknown, since the lock may
-//! have been free until that thread ran. Where no row names a thread, or two name different ones, the holder is unknown.
+//! After that, each thread that ends a wait for the lock had it in the end; since when is unknown, since the lock may have been free until that
+//! thread ran:
+//!
+//! ```text
+//!   A   waits ──────────────────────────▲     ended by D: A's wait has three holders, and its row names only B and D
+//!   E   waits ───────────────▲                ended by C
+//!       │ B holds it ─│ C ───│ D ───────│
+//! ```
+//!
+//! Where no row names a thread, or two name different ones, the holder is unknown.
 
 use super::{BoxedKind, Kind, KindInfo, Lane, MAX_LANES};
 use crate::ServeError;
@@ -62,8 +70,42 @@ struct LockWait {
     end: i64,
     /// The thread that is known to have held the lock from its begin, and until when.
     held: Option<(ThreadKey, i64)>,
-    /// The only other thread that held it, and had it in the end.
+    /// The thread that ended the wait, and had the lock in the end.
     last: Option<ThreadKey>,
+    /// How many threads held it in turn after the first one that is known.
+    more: i64,
+}
+
+/// The threads that ended waits for one lock, each with the time.
+#[derive(Default)]
+struct Releases {
+    all: Vec<(i64, ThreadKey)>,
+    /// How many times another thread than the one before had ended a wait, up to each of these times.
+    turns: Vec<i64>,
+}
+
+impl Releases {
+    /// Adds one. They come in the order of time.
+    fn push(&mut self, at: i64, by: ThreadKey) {
+        let turn = match (self.all.last(), self.turns.last()) {
+            (Some((_, last)), Some(turn)) => turn + i64::from(*last != by),
+            _ => 0,
+        };
+        self.all.push((at, by));
+        self.turns.push(turn);
+    }
+
+    /// Returns their places in a time, without its begin.
+    fn within(&self, after: i64, until: i64) -> std::ops::Range<usize> {
+        let place = |at: i64| self.all.partition_point(|(time, _)| *time <= at);
+        place(after)..place(until)
+    }
+
+    /// How many threads in turn ended waits.
+    fn threads(&self, places: &std::ops::Range<usize>) -> i64 {
+        let turns = self.turns.get(places.clone()).unwrap_or_default();
+        turns.first().zip(turns.last()).map_or(0, |(first, last)| last - first + 1)
+    }
 }
 
 /// What is known of a lock from a time on.
@@ -155,28 +197,53 @@ impl Waits {
             return;
         }
         let [start, end] = [row.get(START_NS).0, row.get(END_NS).0];
+        if start >= end {
+            return;
+        }
         // The table `locks` knows no holder if what it has may be another kind of wait.
         let has_holder = self.lanes[track as usize].lock.as_ref().is_some_and(|lock| lock.holders > 0);
         let held = row.get(HOLDER).zip(row.get(HELD_NS)).filter(|_| has_holder);
         let held = held.map(|(by, ns)| (by, start.saturating_add(ns.0).min(end)));
-        // Of more holders, only the first and the last one are named.
-        let is_one_more = row.get(HOLDERS) == 1 + i64::from(held.is_some());
-        let is_other = |by: &ThreadKey| *by > ThreadKey::IDLE && held.is_none_or(|(first, _)| first != *by);
-        let last = row.get(RELEASED_BY).filter(|by| has_holder && is_one_more && is_other(by));
-        self.waits.push(LockWait { track, start, end, held, last });
+        let last = row.get(RELEASED_BY).filter(|by| has_holder && *by > ThreadKey::IDLE);
+        let more = row.get(HOLDERS).saturating_sub(i64::from(held.is_some()));
+        self.waits.push(LockWait { track, start, end, held, last, more });
     }
 
     /// Passes on what is known of each track from each instant on.
     fn each(&self, mut then: impl FnMut(u32, i64, &Now)) {
         let mut edges: Vec<(i64, u32, Edge)> = Vec::with_capacity(2 * self.waits.len());
-        for LockWait { track, start, end, held, last } in &self.waits {
+        let mut releases: FxHashMap<u32, Releases> = FxHashMap::default();
+        for wait in &self.waits {
+            if let Some(by) = wait.last {
+                releases.entry(wait.track).or_default().push(wait.end, by);
+            }
+        }
+        // The times in which all holders of a lock are named, by its waits with several of them.
+        let mut named: BTreeMap<(u32, i64), i64> = BTreeMap::new();
+        for LockWait { track, start, end, held, last, more } in &self.waits {
             edges.extend([(*start, *track, Edge::Waits(true)), (*end, *track, Edge::Waits(false))]);
             let until = held.map_or(*start, |(_, until)| until);
             if let Some((by, _)) = held.filter(|_| until > *start) {
                 edges.extend([(*start, *track, Edge::Holds(by, true)), (until, *track, Edge::Holds(by, false))]);
             }
-            if let Some(by) = last.filter(|_| *end > until) {
-                edges.extend([(until, *track, Edge::Last(by, true)), (*end, *track, Edge::Last(by, false))]);
+            let of = releases.get(track).filter(|_| last.is_some() && *end > until);
+            // Otherwise a thread released it without ending a wait.
+            if of.is_some_and(|of| of.threads(&of.within(until, *end)) == *more) {
+                let known = named.entry((*track, until)).or_insert(*end);
+                *known = (*known).max(*end);
+            }
+        }
+        let mut done: (u32, i64) = (u32::MAX, i64::MIN);
+        for ((track, from), until) in named {
+            // What an earlier wait named is drawn already.
+            let mut from = if done.0 == track { from.max(done.1) } else { from };
+            let Some(of) = releases.get(&track).filter(|_| from < until) else { continue };
+            done = (track, until);
+            for (at, by) in of.all.get(of.within(from, until)).unwrap_or_default() {
+                if *at > from {
+                    edges.extend([(from, track, Edge::Last(*by, true)), (*at, track, Edge::Last(*by, false))]);
+                    from = *at;
+                }
             }
         }
         edges.sort_unstable();
@@ -355,6 +422,23 @@ mod tests {
         let labels = |kind| lanes(kind).into_iter().map(|lane| lane.label).collect::<Vec<_>>();
         assert_eq!(labels("locks"), ["mutex #1 (process 1)", "mutex #2 (process 1)"]);
         assert_eq!(labels("locks"), labels("lock_waiters"));
+    }
+
+    /// A waits for B, C and D in turn; only the waits of C and D show that C had the lock before D.
+    #[test]
+    fn each_of_several_holders_has_its_part() {
+        let (_dir, trace) = prepared(
+            "
+            cpu0 P0 As .  .  .  .  .  .  .  .  A
+            cpu1 P1 B  B  B  B  B  B  B  B  B  B
+            cpu2 P2 Cs .  .  .  C  C  .  .  .  .
+            cpu3 P3 Ds .  .  .  .  .  D  D  D  .
+            waking  .  .  .  C<B@1 . D<C@2 . . A<D@3 .
+            futex   .  A=m1<B,C=m1<B,D=m1<B . . . . . . . .
+            process A  B<A,C<A,D<A . . . . . . . .
+            ",
+        );
+        assert_eq!(held(&trace, 0), [(0, 1, 3, Some(2)), (2, 3, 5, Some(3)), (2, 5, 8, Some(4))]);
     }
 
     #[test]
