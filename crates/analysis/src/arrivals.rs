@@ -1,6 +1,7 @@
 //! When threads arrive: they wait, after they had something to do.
 
 use crate::by_thread::ByThread;
+use crate::waited_for::Object;
 use model::{Ns, ThreadKey, ThreadState};
 use std::collections::BTreeMap;
 
@@ -26,9 +27,28 @@ pub(crate) struct Times {
     /// Its running and ready time until its state began.
     running: Ns,
     ready: Ns,
+    /// The words for which it last waited until another thread woke it, and how many there were.
+    words: [Option<Object>; WORDS],
+    next_word: usize,
 }
 
+/// How many words are kept of each thread. A condition variable of glibc has two.
+const WORDS: usize = 4;
+
 impl Times {
+    /// It waits for this word, which is no lock.
+    pub(crate) fn waits_for(&mut self, word: Object) {
+        if !self.words.contains(&Some(word)) {
+            self.words[self.next_word % WORDS] = Some(word);
+            self.next_word += 1;
+        }
+    }
+
+    /// Whether both have waited for one word, as for a barrier. The two ends of a queue have one word each.
+    pub(crate) fn shares_word(&self, other: &Self) -> bool {
+        self.words.iter().flatten().any(|word| other.words.contains(&Some(*word)))
+    }
+
     /// Handles the begin of a state.
     pub(crate) fn changes(&mut self, state: ThreadState, now: Ns) {
         (self.running, self.ready, self.state, self.since) = (self.running(now), self.ready(now), Some(state), now);

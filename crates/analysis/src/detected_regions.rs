@@ -21,6 +21,9 @@
 //!
 //! Threads may also be created for one region: see [`crate::new_threads`].
 //!
+//! Where it is recorded what threads wait for, a wait for a lock, for time or for a device is no arrival, and its end is no release. Otherwise
+//! it is known by its form only.
+//!
 //! Two threads also wake each other when they pass on a lock, or items of a pipeline: see [`crate::thread_pairs`].
 
 use crate::arrivals::{MAX_GAP, MIN_RUN, Open, Times};
@@ -279,6 +282,8 @@ fn found(ended: &Ended, times: &mut ByThread<Times>, now: Ns) -> Option<Found> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waited_for::Object;
+    use model::Pid;
 
     /// Begin, end and the arrivals of a region, µs.
     type RegionTimes = (i64, i64, Vec<(i64, i64)>);
@@ -473,6 +478,22 @@ mod tests {
     #[test]
     fn a_pipeline_is_no_region() {
         assert_eq!(pair(|run, start| run.waits(2, start + 900)), []);
+    }
+
+    /// Thread 1 never waits for the other one, but for the word for which that one waits, too.
+    #[test]
+    fn threads_that_wait_for_one_word_are_no_pipeline() {
+        let word = Object::Word(Pid(7), 0x1000);
+        let of = |words: [Object; 2]| {
+            pair(|run, start| {
+                for (thread, word) in [1, 2].into_iter().zip(words) {
+                    run.times.of(ThreadKey(thread)).waits_for(word);
+                }
+                run.waits(2, start + 900);
+            })
+        };
+        assert_eq!(of([word; 2])[..2], [(1000, 3000), (3000, 5000)]);
+        assert_eq!(of([word, Object::Word(Pid(7), 0x2000)]), [], "both ends of a queue");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 
 mod allowed;
 mod arrivals;
+mod awaited;
 mod blocked_by;
 mod by_thread;
 mod call_site;

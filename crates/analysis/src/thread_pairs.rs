@@ -9,8 +9,8 @@
 //! ```
 //!
 //! **Pipelines.** A thread that releases another one again and again, and never waits for it, may as well pass items on. It is known to
-//! be no pipeline if the other thread wakes it and waits, or if the other thread is woken at the end and finds nothing to do. Until then,
-//! regions are kept.
+//! be no pipeline if the other thread wakes it and waits, if the other thread is woken at the end and finds nothing to do, or if both were seen
+//! to wait for the same word, as for a barrier. Until then, regions are kept.
 
 use crate::arrivals::{MAX_GAP, MIN_RUN, Open, Times};
 use crate::by_thread::ByThread;
@@ -182,7 +182,8 @@ impl<T> Pairs<T> {
                 open.is_over = true;
             }
         }
-        let joins = pair.joins();
+        let of_owner = *times.of(owner);
+        let joins = pair.joins() || of_owner.shares_word(times.of(other));
         if joins {
             self.settle(process, of, now);
         }

@@ -2,9 +2,11 @@
 //! wakeups and waits show, and the time that the others waited for the last thread.
 
 use crate::arrivals::Times;
+use crate::awaited::{Awaited, Objects};
 use crate::by_thread::ByThread;
 use crate::critical::column;
 use crate::detected_regions::{Detector, Found};
+use crate::waited_for::Object;
 use crate::{Analysis, Begins, Context, World};
 use model::{
     CpuState, CpuStretch, MarkEdge, NameId, Ns, Pid, Reason, Rows, ThreadKey, ThreadState, ThreadStretch,
@@ -275,11 +277,22 @@ pub(crate) struct ParallelRegions {
     regions: BTreeMap<(Pid, NameId), Region>,
     over: Vec<Over>,
     detector: Detector<Over>,
+    /// The stretches that began at this instant.
+    begun: Vec<Begun>,
+    objects: Objects,
     times: ByThread<Times>,
     /// The idle time of cores when a thread last arrived.
     idle_at_arrival: ByThread<Area>,
     /// The processes with marked stretches, of which no region is detected.
     marked: BTreeSet<Pid>,
+}
+
+/// A stretch that begins, and for what its thread waits. The events that say it come after all stretches of the instant.
+struct Begun {
+    at: Ns,
+    stretch: ThreadStretch,
+    begins: Begins,
+    waits_for: Option<Awaited>,
 }
 
 /// Whether the threads of a region have one role: the name of their pool. The one that released them may have another one, if it released
@@ -309,9 +322,19 @@ fn detected(pid: Pid, found: &Found, now: Ns, idle: Area, idle_at_arrival: &mut 
 }
 
 impl ParallelRegions {
+    /// Handles the stretches that began before this time.
+    fn settle(&mut self, until: Ns, world: &World) {
+        if self.begun.first().is_some_and(|begun| begun.at < until) {
+            let mut begun = std::mem::take(&mut self.begun);
+            begun.drain(..).for_each(|begun| self.detect(&begun, world));
+            self.begun = begun;
+        }
+    }
+
     /// Follows a thread's states, and completes the region that a wakeup shows to be over.
-    fn detect(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
-        let (thread, now) = (stretch.thread, world.now);
+    fn detect(&mut self, begun: &Begun, world: &World) {
+        let Begun { at: now, stretch, begins, waits_for } = *begun;
+        let thread = stretch.thread;
         let is_woken = matches!(stretch.reason, Reason::Woken | Reason::New | Reason::WokenBefore);
         let is_wakeup = stretch.state == ThreadState::Ready && is_woken && begins == Begins::Here;
         let waker = stretch.waker_thread;
@@ -327,9 +350,13 @@ impl ParallelRegions {
             });
         }
         // In an uninterruptible wait, a thread waits for the kernel and not for others.
-        let is_kernels = stretch.state == ThreadState::Blocked && stretch.reason == Reason::State(b'D');
-        let state = if is_kernels { ThreadState::Unknown } else { stretch.state };
+        let is_own = stretch.reason == Reason::State(b'D') || waits_for.is_some_and(Awaited::is_own);
+        let is_own = stretch.state == ThreadState::Blocked && is_own;
+        let state = if is_own { ThreadState::Unknown } else { stretch.state };
         times.of(thread).changes(state, now);
+        if let Some(Awaited { object: word @ Object::Word(..), .. }) = waits_for.filter(|_| !is_own) {
+            times.of(thread).waits_for(word);
+        }
         match (state, process) {
             (ThreadState::Blocked, Some(process)) => detector.waits(process.0, thread, times, now, |found| {
                 are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
@@ -444,6 +471,8 @@ impl Analysis for ParallelRegions {
             regions: BTreeMap::new(),
             over: Vec::new(),
             detector: Detector::default(),
+            begun: Vec::new(),
+            objects: Objects::default(),
             times: ByThread::new(),
             idle_at_arrival: ByThread::new(),
             marked: BTreeSet::new(),
@@ -451,16 +480,24 @@ impl Analysis for ParallelRegions {
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
-        self.detect(stretch, begins, world);
+        self.settle(world.now, world);
+        self.begun.push(Begun { at: world.now, stretch: *stretch, begins, waits_for: None });
         let times = self.threads.of(stretch.thread);
         *times = times.read(world.now).begin(stretch.state);
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
+        self.settle(world.now, world);
         self.idle.cpu(stretch, world);
     }
 
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        self.settle(world.now, world);
+        if let Some(awaited) = self.objects.of(event, thread, world)
+            && let Some(begun) = self.begun.iter_mut().rfind(|begun| begun.stretch.thread == thread)
+        {
+            begun.waits_for = Some(awaited);
+        }
         let Some(mark) = event.mark() else { return };
         self.marked.insert(mark.pid);
         // An asynchronous stretch is an operation, and no thread's work: who waits for its end is unknown.
@@ -488,10 +525,12 @@ impl Analysis for ParallelRegions {
     }
 
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {
+        self.settle(world.now, world);
         self.hand_on(world, world.now, out);
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        self.settle(Ns::MAX, world);
         self.hand_on(world, Ns::MAX, out);
     }
 }

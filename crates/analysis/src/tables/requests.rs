@@ -1,10 +1,11 @@
 //! Requests: from the waking that brings one to the waking that answers it.
 
+use crate::awaited::{Awaited, Objects};
 use crate::by_thread::ByThread;
 use crate::conversations::{Ask, Conversations, Side, Waits, listens, may_receive};
 use crate::turns::{Instant, Times, Turn};
 use crate::{Analysis, Begins, Context, ReasonId, World};
-use model::{Ns, Pid, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{Ns, Pid, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value};
 use rustc_hash::FxHashMap;
 
 pub(crate) struct Requests {
@@ -12,6 +13,7 @@ pub(crate) struct Requests {
     /// Whether each process began within the recording.
     begun: FxHashMap<Pid, bool>,
     conversations: Conversations<Request>,
+    objects: Objects,
     /// The requests that are certain and were not written yet.
     over: Vec<Request>,
 }
@@ -33,6 +35,8 @@ struct Thread {
     /// What it asked another program.
     asked: Option<Ask>,
     waits: Waits,
+    /// What it waited for when the request came.
+    came_by: Option<Awaited>,
 }
 
 /// A thread is blocked.
@@ -41,6 +45,8 @@ struct Wait {
     since: Ns,
     is_uninterruptible: bool,
     reason: Option<ReasonId>,
+    /// What it waits for, if that is recorded.
+    waits_for: Option<Awaited>,
 }
 
 #[derive(Clone)]
@@ -85,7 +91,7 @@ impl Thread {
         let wait = self.wait.take();
         if stretch.state == ThreadState::Blocked {
             let is_uninterruptible = stretch.reason == Reason::State(b'D');
-            self.wait = Some(Wait { since: start, is_uninterruptible, reason: None });
+            self.wait = Some(Wait { since: start, is_uninterruptible, reason: None, waits_for: None });
         }
         wait
     }
@@ -95,7 +101,10 @@ impl Thread {
         let turn = self.turn.as_ref()?.after(self.times[0])?;
         // It may ask another program to answer its own client.
         let asks = self.asked.is_some_and(|asked| turn.start.is_none_or(|start| start <= asked.at));
-        let waits_for_next = listens(call).unwrap_or(turn.asker == ThreadKey::UNKNOWN);
+        // Of a thread that has answered, the next one comes where the last one came.
+        let has_answered = !self.answered.is_empty();
+        let is_next = has_answered && wait.waits_for.is_some() && wait.waits_for == self.came_by;
+        let waits_for_next = is_next || listens(call).unwrap_or(turn.asker == ThreadKey::UNKNOWN);
         (asks || wait.is_uninterruptible || !waits_for_next).then_some(turn)
     }
 
@@ -137,12 +146,17 @@ impl Requests {
         let partners = self.partner(waker, world).zip(self.partner(woken, world));
         let (goes_on, now) = (self.threads.of(woken).goes_on(wait, call), self.threads.of(woken).now(world.now));
         let turn = match partners {
-            Some((of_waker, of_woken)) if of_waker.1.program == of_woken.1.program => {
-                goes_on.or_else(|| self.threads.of(waker).hands_over(now))
-            }
-            Some((of_waker, of_woken)) if may_receive(call) => {
+            Some((of_waker, of_woken)) if of_waker.1.program == of_woken.1.program => goes_on.or_else(|| {
+                let handed = self.threads.of(waker).hands_over(now);
+                if handed.is_some() {
+                    self.threads.of(woken).came_by = wait.waits_for;
+                }
+                handed
+            }),
+            Some((of_waker, of_woken)) if may_receive(call) && wait.waits_for.is_none_or(Awaited::may_receive) => {
                 if self.conversations.asks(of_waker.1, of_woken.1) {
                     self.threads.of(waker).asks(of_woken.1.program, now.at);
+                    self.threads.of(woken).came_by = wait.waits_for;
                     Some(Turn::new(Some(now.at), waker, now))
                 } else {
                     self.answers(of_waker, of_woken, wait, now.at);
@@ -221,6 +235,7 @@ impl Analysis for Requests {
             threads: ByThread::new(),
             begun: FxHashMap::default(),
             conversations: Conversations::default(),
+            objects: Objects::default(),
             over: Vec::new(),
         }
     }
@@ -251,6 +266,14 @@ impl Analysis for Requests {
             && wait.since == world.now
         {
             wait.reason = Some(by);
+        }
+    }
+
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, _: Begins, world: &World) {
+        if let Some(awaited) = self.objects.of(event, thread, world)
+            && let Some(wait) = self.threads.of(thread).wait.as_mut().filter(|wait| wait.since == world.now)
+        {
+            wait.waits_for = Some(awaited);
         }
     }
 

@@ -23,7 +23,8 @@ table! {
               one wakes the thread that released them, or is that thread, and wakes them again without having waited \
               for something else for long before. Two threads that wake each other may as well pass on a lock, if one \
               waited for less than 6 µs and both go on, or the items of a pipeline, if the same one always arrives last and \
-              the other always has something to do: these are no regions. A detected region that others fill by less than half \
+              the other always has something to do: these are no regions. Where it is recorded what threads wait for, waits for locks, time, \
+              files and devices are no arrivals, and two threads that were seen to wait for the same futex word, as for a barrier, pass on no items. A detected region that others fill by less than half \
               replaces them. How many pieces each of \
               them took is then not known, so `stretches` is `threads`; uninterruptible waits do not count, and threads \
               that spin at the end have not arrived.",
