@@ -17,7 +17,7 @@ use crate::places::{self, CodeFile, KERNEL, Place, UNKNOWN};
 use crate::spool::frame;
 use crate::vdso;
 use crate::wire::{self, Chain};
-use model::{Ns, StackFrame, StackId};
+use model::{CallchainEnd, Ns, StackFrame, StackId};
 use safefs::Dir;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -25,6 +25,7 @@ use std::hash::Hash;
 use std::io::{BufReader, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use symbols::build_id;
 
 /// The errors of the kernel's map if another callchain has the slot, and if it is full.
@@ -65,6 +66,10 @@ pub struct Callchains {
     kernel_seen: HashSet<i32>,
     /// User callchains by process and number, with the first and last time they were seen.
     user_seen: HashMap<(i32, i32), (Ns, Ns)>,
+    /// How often each user callchain was seen since the last pass, and how they ended, by the number of [`CallchainEnd::ALL`].
+    user_times: HashMap<i32, u64>,
+    pub ends: [u64; CallchainEnd::ALL.len()],
+    ended_by_number: HashMap<i32, CallchainEnd>,
     kernel_written: HashSet<i32>,
     user_written: HashMap<i32, HashSet<i32>>,
     spaces: HashMap<i32, Space>,
@@ -83,7 +88,7 @@ pub struct Callchains {
     /// What is mapped at an address of a space: a file's number, and the offset in it.
     places: BTreeMap<(u32, u64), Option<(usize, u64)>>,
     /// The mappings of processes that have ended, and their address spaces, by the number of the program.
-    mmap_events: MmapEvents,
+    mmap_events: Arc<Mutex<MmapEvents>>,
     ended_spaces: HashMap<u64, Space>,
     /// Whether there are changes since the last call of [`Self::store`].
     pub changed: bool,
@@ -109,6 +114,9 @@ impl Callchains {
             functions: File::open("/proc/kallsyms").map(|f| BufReader::with_capacity(1 << 16, f)).ok(),
             kernel_seen: HashSet::new(),
             user_seen: HashMap::new(),
+            user_times: HashMap::new(),
+            ends: [0; CallchainEnd::ALL.len()],
+            ended_by_number: HashMap::new(),
             kernel_written: HashSet::new(),
             user_written: HashMap::new(),
             spaces: HashMap::new(),
@@ -122,7 +130,7 @@ impl Callchains {
             generated: GeneratedCode::default(),
             file_numbers: HashMap::new(),
             places: BTreeMap::new(),
-            mmap_events: MmapEvents::open(crate::procfs::online().into_iter()),
+            mmap_events: Arc::new(Mutex::new(MmapEvents::open(crate::procfs::online().into_iter()))),
             ended_spaces: HashMap::new(),
             changed: false,
             own_numbers: HashMap::new(),
@@ -132,6 +140,11 @@ impl Callchains {
             unmapped: 0,
             nameless: 0,
         }
+    }
+
+    /// What processes map.
+    pub fn mmap_events(&self) -> Arc<Mutex<MmapEvents>> {
+        Arc::clone(&self.mmap_events)
     }
 
     /// Notes the callchains in a block of events.
@@ -146,18 +159,21 @@ impl Callchains {
     }
 
     /// Notes the callchains of a sample, and returns their numbers.
-    pub fn see_sample(&mut self, pid: i32, addresses: &[Vec<u64>; 2], at: Ns) -> Chain {
-        let [kernel, user] = [0, 1].map(|part| self.own_number(&addresses[part]));
+    pub fn see_sample(&mut self, pid: i32, addresses: &[Vec<u64>; 2], ended: CallchainEnd, at: Ns) -> Chain {
+        let ends = [CallchainEnd::Unknown, ended];
+        let [kernel, user] = [0, 1].map(|part| self.own_number(&addresses[part], ends[part]));
         let chain = Chain { pid, kernel, user };
         self.see_one(chain, at);
         chain
     }
 
-    fn own_number(&mut self, addresses: &[u64]) -> i32 {
+    fn own_number(&mut self, addresses: &[u64], ended: CallchainEnd) -> i32 {
         if addresses.is_empty() {
             return -libc::EFAULT;
         }
-        if let Some(number) = self.own_numbers.get(addresses) {
+        // Its last word is how it ended.
+        let addresses = [addresses, &[ended as u64]].concat().into_boxed_slice();
+        if let Some(number) = self.own_numbers.get(&addresses) {
             return *number;
         }
         if self.own_addresses + addresses.len() > MAX_OWN_ADDRESSES {
@@ -165,8 +181,8 @@ impl Callchains {
         }
         self.own_addresses += addresses.len();
         let number = FIRST_OWN + self.own.len() as i32;
-        self.own.push(addresses.into());
-        self.own_numbers.insert(addresses.into(), number);
+        self.own.push(addresses.clone());
+        self.own_numbers.insert(addresses, number);
         number
     }
 
@@ -178,6 +194,7 @@ impl Callchains {
         }
         if chain.user >= 0 {
             widen(&mut self.user_seen, (chain.pid, chain.user), at);
+            *self.user_times.entry(chain.user).or_default() += 1;
         }
     }
 
@@ -204,17 +221,26 @@ impl Callchains {
     /// kernel; `known` returns whether the mappings of a process may be kept.
     pub fn write_new(
         &mut self,
-        addresses: &dyn Fn(bool, u32) -> Option<Vec<u64>>,
+        addresses: &dyn Fn(bool, u32) -> Option<(Vec<u64>, CallchainEnd)>,
         known: &dyn Fn(i32) -> bool,
         write: &mut dyn FnMut(&[u8]),
     ) {
         self.passes += 1;
-        self.mmap_events.read();
+        self.mapped().begin_pass();
         let own = std::mem::take(&mut self.own);
-        let addresses = |user, number: i32| match usize::try_from(number - FIRST_OWN) {
-            Ok(at) => own.get(at).map_or(Vec::new(), |addresses| addresses.to_vec()),
-            Err(_) => addresses(user, number.cast_unsigned()).unwrap_or_default(),
+        let addresses = |user, number: i32| {
+            let found = match usize::try_from(number - FIRST_OWN) {
+                Ok(at) => {
+                    own.get(at).and_then(|of| of.split_last()).map(|(end, of)| (of.to_vec(), wire::ended(*end as u32)))
+                }
+                Err(_) => addresses(user, number.cast_unsigned()),
+            };
+            found.unwrap_or((Vec::new(), CallchainEnd::Unknown))
         };
+        for (number, times) in std::mem::take(&mut self.user_times) {
+            let ended = *self.ended_by_number.entry(number).or_insert_with(|| addresses(true, number).1);
+            self.ends[ended as usize] += times;
+        }
         for number in std::mem::take(&mut self.kernel_seen) {
             if self.kernel_written.insert(number) {
                 let found = addresses(false, number);
@@ -236,7 +262,7 @@ impl Callchains {
             }
             let found = addresses(true, number);
             let after = exec.is_none_or(|exec| first > exec.1);
-            let mut space = if after && known(pid) { self.space(pid, &found) } else { UNKNOWN };
+            let mut space = if after && known(pid) { self.space(pid, &found.0) } else { UNKNOWN };
             if space == UNKNOWN && known(pid) {
                 space = self.ended_space(pid, first, last);
             }
@@ -252,11 +278,22 @@ impl Callchains {
         self.own = own;
     }
 
-    fn write_one(&mut self, space: u32, of: (i32, i32), addresses: Vec<u64>, write: &mut dyn FnMut(&[u8])) {
+    fn mapped(&self) -> MutexGuard<'_, MmapEvents> {
+        self.mmap_events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_one(
+        &mut self,
+        space: u32,
+        of: (i32, i32),
+        (addresses, ended): (Vec<u64>, CallchainEnd),
+        write: &mut dyn FnMut(&[u8]),
+    ) {
         let mut payload = vec![frame::STACK];
         payload.extend_from_slice(&space.to_ne_bytes());
         payload.extend_from_slice(&of.0.to_ne_bytes());
         payload.extend_from_slice(&of.1.to_ne_bytes());
+        payload.extend_from_slice(&(ended as u32).to_ne_bytes());
         for (depth, address) in addresses.into_iter().enumerate() {
             payload.extend_from_slice(&address.to_ne_bytes());
             self.place(space, of.0, wire::code_at(address, depth == 0));
@@ -330,7 +367,7 @@ impl Callchains {
 
     /// Returns the address space of a process that has ended or called exec, by what it had mapped between two times.
     fn ended_space(&mut self, pid: i32, first: Ns, last: Ns) -> u32 {
-        let Some((number, mappings)) = self.mmap_events.mappings(pid, first, last) else { return UNKNOWN };
+        let Some((number, mappings)) = self.mapped().mappings(pid, first, last) else { return UNKNOWN };
         let space = self.ended_spaces.entry(number).or_insert_with(|| {
             self.last_space += 1;
             Space { number: self.last_space, mappings: Vec::new(), read_at: last, pass: self.passes }

@@ -6,6 +6,8 @@ use crate::options::{Backend, CaptureError, RecordOptions};
 use crate::perf_events::PerfTracer;
 use crate::procfs;
 use crate::tracer::Tracer;
+use crate::unwinding::Maps;
+use model::CallchainEnd;
 use std::time::Duration;
 
 /// The sentence for a requested perf backend without permissions.
@@ -60,7 +62,7 @@ impl Kernel {
     }
 
     /// Returns the addresses of a callchain by its number ([`Tracer::stack`]).
-    pub fn stack(&self, user: bool, number: u32) -> Option<Vec<u64>> {
+    pub fn stack(&self, user: bool, number: u32) -> Option<(Vec<u64>, CallchainEnd)> {
         match self {
             Self::Bpf(t) => t.stack(user, number),
             Self::Perf(_) => None,
@@ -83,6 +85,14 @@ impl Kernel {
     /// Whether switches carry the CPU time that the kernel charged.
     pub fn has_charges(&self) -> bool {
         matches!(self, Self::Bpf(_))
+    }
+
+    /// The maps that unwinding needs, if callchains are unwound.
+    pub fn unwinding(&self) -> Option<Maps> {
+        match self {
+            Self::Bpf(t) => t.unwinding(),
+            Self::Perf(_) => None,
+        }
     }
 
     /// The interval at which the buffers must be drained. Perf's are smaller, and its records four times as long.

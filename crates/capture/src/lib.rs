@@ -50,6 +50,7 @@ mod spool;
 mod target;
 mod trace_marker;
 mod tracer;
+mod unwinding;
 mod vdso;
 mod wire;
 

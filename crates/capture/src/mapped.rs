@@ -10,6 +10,9 @@ pub struct Mapped {
     len: usize,
 }
 
+// SAFETY: the mapping belongs to the value, and its words are accessed atomically.
+unsafe impl Send for Mapped {}
+
 impl Mapped {
     /// Maps `len` bytes of a map at an offset.
     ///

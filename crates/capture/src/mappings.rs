@@ -9,6 +9,8 @@ pub struct Mapping {
     pub to: u64,
     /// The offset in the file of the first address.
     pub offset: u64,
+    /// The file's device, as `/proc/PID/maps` has it; 0: unknown.
+    pub device: u32,
     /// The file's inode; 0: not a file.
     pub inode: u64,
     /// Path, or name in brackets; empty: none.
@@ -41,12 +43,15 @@ fn line(line: &str) -> Option<Mapping> {
     let (from, to) = words.next()?.split_once('-')?;
     let rights = words.next()?;
     let offset = hexadecimal(words.next()?)?;
-    let (_, inode) = (words.next()?, words.next()?.parse().ok()?);
+    let (major, minor) = words.next()?.split_once(':')?;
+    let device = hexadecimal(major)? << 20 | hexadecimal(minor)?;
+    let inode = words.next()?.parse().ok()?;
     let name = words.next().unwrap_or_default().trim_start().to_owned();
     rights.contains('x').then_some(Mapping {
         from: hexadecimal(from)?,
         to: hexadecimal(to)?,
         offset,
+        device: device as u32,
         inode,
         name,
         id: None,

@@ -12,9 +12,9 @@ use crate::perf_events::{
 use crate::samples;
 use crate::wire;
 use model::Ns;
-use std::collections::HashMap;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::rc::Rc;
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use symbols::build_id;
 
@@ -29,6 +29,8 @@ const MAX_MAPPINGS: usize = 8192;
 
 // linux/perf_event.h: flags of the attributes, types of records, and what a record says of itself.
 const FLAG_MMAP: u64 = 1 << 8;
+/// `wakeup` is in bytes.
+const FLAG_WATERMARK: u64 = 1 << 14;
 const FLAG_MMAP2: u64 = 1 << 23;
 const FLAG_COMM_EXEC: u64 = 1 << 24;
 const FLAG_BUILD_ID: u64 = 1 << 34;
@@ -52,7 +54,7 @@ type Record = (Ns, i32, Happened);
 struct Image {
     begin: Ns,
     number: u64,
-    mappings: Rc<Vec<Mapping>>,
+    mappings: Arc<Vec<Mapping>>,
 }
 
 /// A process.
@@ -64,6 +66,19 @@ struct Process {
     ended: Option<u64>,
 }
 
+/// What happened to processes since the last [`MmapEvents::take_news`].
+#[derive(Default)]
+pub struct News {
+    /// Parent and child, in order.
+    pub forked: Vec<(i32, i32)>,
+    /// Those that mapped code, or called exec.
+    pub changed: HashSet<i32>,
+    pub ended: Vec<i32>,
+}
+
+/// The most entries of each list of [`News`], if no one takes them.
+const MAX_NEWS: usize = 65_536;
+
 /// The mappings of processes.
 #[derive(Default)]
 pub struct MmapEvents {
@@ -73,6 +88,7 @@ pub struct MmapEvents {
     pending: Vec<Record>,
     passes: u64,
     images: u64,
+    news: News,
 }
 
 impl MmapEvents {
@@ -82,9 +98,24 @@ impl MmapEvents {
         Self { buffers: buffers.collect::<Option<_>>().unwrap_or_default(), ..Self::default() }
     }
 
+    /// Begins a pass of the recorder: processes that ended a few passes ago are forgotten.
+    pub fn begin_pass(&mut self) {
+        self.passes += 1;
+        self.read();
+    }
+
+    /// The descriptors that are readable when something has happened.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.buffers.iter().map(|buffer| buffer.event.as_raw_fd())
+    }
+
+    /// Returns what happened to processes since the last call.
+    pub fn take_news(&mut self) -> News {
+        std::mem::take(&mut self.news)
+    }
+
     /// Reads what has happened.
     pub fn read(&mut self) {
-        self.passes += 1;
         let until = wire::ns(samples::now());
         let mut records = std::mem::take(&mut self.pending);
         for buffer in &self.buffers {
@@ -105,6 +136,14 @@ impl MmapEvents {
     }
 
     fn apply(&mut self, at: Ns, pid: i32, what: Happened) {
+        match what {
+            Happened::Forked { parent } if self.news.forked.len() < MAX_NEWS => self.news.forked.push((parent, pid)),
+            Happened::Ended if self.news.ended.len() < MAX_NEWS => self.news.ended.push(pid),
+            Happened::Mapped(_) | Happened::Executed if self.news.changed.len() < MAX_NEWS => {
+                self.news.changed.insert(pid);
+            }
+            _ => {}
+        }
         let mut begin = |mappings| {
             self.images += 1;
             Image { begin: at, number: self.images, mappings }
@@ -112,7 +151,7 @@ impl MmapEvents {
         match what {
             Happened::Forked { parent } => {
                 let of_parent = self.processes.get(&parent).and_then(|parent| parent.images.last());
-                if let Some(mappings) = of_parent.map(|image| Rc::clone(&image.mappings))
+                if let Some(mappings) = of_parent.map(|image| Arc::clone(&image.mappings))
                     && self.processes.len() < MAX_PROCESSES
                 {
                     let images = vec![begin(mappings)];
@@ -121,7 +160,7 @@ impl MmapEvents {
             }
             Happened::Executed => {
                 if self.processes.len() < MAX_PROCESSES || self.processes.contains_key(&pid) {
-                    let image = begin(Rc::default());
+                    let image = begin(Arc::default());
                     let process = self.processes.entry(pid).or_default();
                     process.ended = None;
                     process.images.push(image);
@@ -130,7 +169,7 @@ impl MmapEvents {
             // Of a process that was there before, `/proc` shows all mappings.
             Happened::Mapped(mapping) => {
                 if let Some(image) = self.processes.get_mut(&pid).and_then(|process| process.images.last_mut()) {
-                    insert(Rc::make_mut(&mut image.mappings), mapping);
+                    insert(Arc::make_mut(&mut image.mappings), mapping);
                 }
             }
             Happened::Ended => {
@@ -142,12 +181,12 @@ impl MmapEvents {
     }
 
     /// Returns the mappings of a process, which were the same program from one time to another, with the program's number.
-    pub fn mappings(&self, pid: i32, first: Ns, last: Ns) -> Option<(u64, Rc<Vec<Mapping>>)> {
+    pub fn mappings(&self, pid: i32, first: Ns, last: Ns) -> Option<(u64, Arc<Vec<Mapping>>)> {
         let images = &self.processes.get(&pid)?.images;
         let next = images.partition_point(|image| image.begin <= first);
         let image = images.get(next.checked_sub(1)?)?;
         let is_same = images.get(next).is_none_or(|next| last < next.begin);
-        (is_same && !image.mappings.is_empty()).then(|| (image.number, Rc::clone(&image.mappings)))
+        (is_same && !image.mappings.is_empty()).then(|| (image.number, Arc::clone(&image.mappings)))
     }
 }
 
@@ -201,7 +240,7 @@ fn parse(record: &[u8]) -> Option<Record> {
                 }
                 false => (long(48)?, None),
             };
-            Happened::Mapped(Mapping { from, to: from.saturating_add(length), offset, inode, name, id })
+            Happened::Mapped(Mapping { from, to: from.saturating_add(length), offset, device: 0, inode, name, id })
         }
         _ => return None,
     };
@@ -210,9 +249,12 @@ fn parse(record: &[u8]) -> Option<Record> {
 
 /// The buffer of a CPU.
 struct Buffer {
-    _event: OwnedFd,
+    event: OwnedFd,
     at: *mut u8,
 }
+
+// SAFETY: the mapping belongs to the buffer, and may be read from any thread.
+unsafe impl Send for Buffer {}
 
 impl Buffer {
     fn open(cpu: u32, flags: u64) -> Option<Self> {
@@ -222,7 +264,8 @@ impl Buffer {
             size: size_of::<Attr>() as u32,
             config: 9, // PERF_COUNT_SW_DUMMY
             sample_type: SAMPLE_TID | SAMPLE_TIME,
-            flags: side | FLAG_SAMPLE_ID_ALL | FLAG_CLOCK | flags,
+            flags: side | FLAG_SAMPLE_ID_ALL | FLAG_CLOCK | FLAG_WATERMARK | flags,
+            wakeup: 1,
             clock: libc::CLOCK_MONOTONIC,
             ..Attr::default()
         };
@@ -232,7 +275,7 @@ impl Buffer {
         let at = unsafe {
             libc::mmap(std::ptr::null_mut(), page() + BUFFER, rights, libc::MAP_SHARED, event.as_raw_fd(), 0)
         };
-        (at != libc::MAP_FAILED).then(|| Self { _event: event, at: at.cast() })
+        (at != libc::MAP_FAILED).then(|| Self { event, at: at.cast() })
     }
 
     /// Passes each record to `take`.
@@ -282,7 +325,7 @@ mod tests {
     use super::*;
 
     fn mapping(from: u64, to: u64, offset: u64, name: &str) -> Mapping {
-        Mapping { from, to, offset, inode: 7, name: name.to_owned(), id: None }
+        Mapping { from, to, offset, device: 0, inode: 7, name: name.to_owned(), id: None }
     }
 
     fn record(kind: u32, misc: u16, body: &[u8], at: u64) -> Vec<u8> {

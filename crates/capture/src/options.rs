@@ -100,6 +100,8 @@ pub struct RecordOptions {
     pub marks: Vec<MarkPoint>,
     /// Record callchains at blocking switch-outs; BPF only.
     pub stacks: bool,
+    /// Unwind the user part of callchains by tables, where the kernel can; otherwise they follow frame pointers only.
+    pub unwind: bool,
     /// Record what threads wait for in futex calls: the call's arguments and the words of memory that may name the holder of a lock; BPF
     /// only.
     pub wait_objects: bool,
@@ -143,6 +145,7 @@ impl RecordOptions {
             only_focus: false,
             marks: Vec::new(),
             stacks: false,
+            unwind: true,
             wait_objects: true,
             sampling: Sampling::IfPossible(DEFAULT_SAMPLE_HZ),
             counters: CounterPlan::default(),

@@ -15,7 +15,8 @@ use crate::samples;
 use crate::spool::{self, Meta, SPOOL, Writer, frame};
 use crate::target::{Running, Signals};
 use crate::trace_marker::TraceMarker;
-use ingest::{Facts, LABEL, ReadingCost, RecordingOverhead, Sampled, StateSource};
+use crate::unwinding;
+use ingest::{CallchainEnds, Facts, LABEL, ReadingCost, RecordingOverhead, Sampled, StateSource};
 use model::CpuId;
 use safefs::{Dir, Place};
 use std::time::{Duration, Instant};
@@ -114,6 +115,7 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         cost: None,
         focus,
         recorder: Some(std::process::id().cast_signed()),
+        callchain_ends: None,
         sampled: kernel.samples().then(|| Sampled { event: "cpu-clock".into(), of_time: true, ..Sampled::default() }),
         lacks: kernel.lacks().to_vec(),
         nameless: Vec::new(),
@@ -135,6 +137,8 @@ struct Recorder {
     /// What each segment repeats of it.
     energy_facts: Vec<Vec<u8>>,
     energy_cost: Option<ReadingCost>,
+    /// The thread that prepares tables for unwinding, while it runs.
+    unwinding: Option<unwinding::Thread>,
 }
 
 impl Recorder {
@@ -360,15 +364,20 @@ fn run(
         energy: None,
         energy_facts,
         energy_cost: None,
+        unwinding: None,
     };
     recorder.begin_segment()?;
     recorder.tick();
-    match rights::drop_capabilities(folder, recorder.tracer.opens_events_later()) {
+    match rights::drop_capabilities(folder, recorder.tracer.opens_events_later(), recorder.tracer.unwinding().is_some())
+    {
         Ok(0) => {}
         Ok(n) => meta.facts.lacks.push(format!("{n} other threads of the recording process kept their capabilities.")),
         Err(why) => {
             meta.facts.lacks.push(format!("The recorder kept its capabilities: they could not be dropped ({why})."));
         }
+    }
+    if let (Some(maps), Some(callchains)) = (recorder.tracer.unwinding(), &recorder.records.callchains) {
+        recorder.unwinding = Some(unwinding::Thread::start(maps, callchains.mmap_events(), focus)?);
     }
     match readers.map(Readers::start).transpose() {
         Ok(thread) => recorder.energy = thread,
@@ -383,6 +392,7 @@ fn run(
         recorder.close()?;
     }
     recorder.end_energy();
+    let unwound = recorder.unwinding.take().map(unwinding::Thread::stop);
     let elapsed = begin.elapsed();
     recorder.records.writer.free_reserve();
     meta.exit_code = target.exit_code;
@@ -423,10 +433,20 @@ fn run(
             "Programs wrote to trace_marker faster than the recorder could read: at least {lost} texts are lost."
         ));
     }
+    if let Some(done) = &unwound {
+        let counts = format!("{} files, {} bytes", done.tables, done.bytes);
+        meta.facts.about.push(("unwind_tables".into(), counts));
+    }
+    if let Some(n @ 1..) = unwound.map(|done| done.without_room) {
+        meta.facts.lacks.push(format!(
+            "The tables for unwinding were full: callchains of {n} files or processes follow frame pointers only."
+        ));
+    }
     meta.facts.lacks.extend(recorder.records.lacks());
     meta.facts.lacks.extend(recorder.cgroups.lacks());
     let mut stored = recorder.records.processes.store(spool);
     if let Some(callchains) = &mut recorder.records.callchains {
+        meta.facts.callchain_ends = Some(CallchainEnds::of(&callchains.ends));
         stored = stored.and_then(|()| callchains.store(spool, true));
         meta.facts.lacks.append(&mut callchains.lacks());
     }

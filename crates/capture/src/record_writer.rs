@@ -9,7 +9,7 @@ use crate::processes::Gatherer;
 use crate::samples;
 use crate::spool::{Writer, frame};
 use crate::wire::{self, Bytes};
-use model::Ns;
+use model::{CallchainEnd, Ns};
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 
@@ -155,8 +155,8 @@ impl RecordWriter {
         }
         self.events += 1;
         if let (wire::CPU_SAMPLE, Some(callchains)) = (head.of, &mut self.callchains) {
-            let (pid, addresses) = wire::sample(&mut b);
-            let chain = callchains.see_sample(pid, &addresses, head.at);
+            let (pid, addresses, ended) = wire::sample(&mut b);
+            let chain = callchains.see_sample(pid, &addresses, ended, head.at);
             let record = wire::numbered_sample(record.get(..wire::RARE_HEAD).unwrap_or_default(), chain);
             self.samples.push(record);
             return;
@@ -212,7 +212,7 @@ impl RecordWriter {
 
     /// Writes the callchains that the events taken so far are the first to use. `addresses` returns the addresses of a callchain's
     /// number.
-    pub fn write_callchains(&mut self, addresses: &dyn Fn(bool, u32) -> Option<Vec<u64>>) {
+    pub fn write_callchains(&mut self, addresses: &dyn Fn(bool, u32) -> Option<(Vec<u64>, CallchainEnd)>) {
         let Some(mut callchains) = self.callchains.take() else { return };
         let mut payloads = Vec::new();
         let known = |pid| self.focus.as_ref().is_none_or(|f| f.has(pid));

@@ -85,18 +85,21 @@ fn keep_only(keep: u64) -> std::io::Result<u64> {
 
 /// Drops the capabilities of this thread, and so of threads that it starts later. Keeps those for reading other processes' names and
 /// programs, for writing to `dir` and changing its owner if that needs a capability and, if `opens_events`, for opening perf events
-/// (and locking their buffers in memory). Attached BPF programs stay attached. Returns how many other threads of this process keep
+/// (and locking their buffers in memory), if `makes_maps`, for creating BPF maps. Attached BPF programs stay attached. Returns how many other threads of this process keep
 /// more capabilities: `corewise` has started none by then, but another user of this library may have.
 ///
 /// # Errors
 /// If the kernel refuses the change.
-pub fn drop_capabilities(dir: &Dir, opens_events: bool) -> std::io::Result<usize> {
+pub fn drop_capabilities(dir: &Dir, opens_events: bool, makes_maps: bool) -> std::io::Result<usize> {
     let mut keep: u64 = 1 << SYS_PTRACE | 1 << DAC_READ_SEARCH;
     if dir.is_foreign() {
         keep |= 1 << DAC_OVERRIDE;
     }
     if opens_events {
         keep |= 1 << PERFMON | 1 << IPC_LOCK;
+    }
+    if makes_maps {
+        keep |= 1 << BPF;
     }
     if dir.has_new_owner() {
         keep |= 1 << CHOWN;

@@ -10,10 +10,12 @@ use crate::options::{CaptureError, RecordOptions, Sampling};
 use crate::procfs;
 use crate::profile;
 use crate::ring::{Blocks, Ring};
+use crate::unwinding::Maps;
 use crate::wire;
 use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, UprobeOpts};
+use model::CallchainEnd;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
@@ -129,6 +131,8 @@ pub struct Tracer {
     threads: Link,
     /// The maps of callchains (kernel, user) and the size of a value, bytes; `None`: callchains are not recorded.
     stacks: Option<[(RawFd, u32); 2]>,
+    /// The map of the callchains that were unwound, and those that the unwinding needs; `None`: callchains follow frame pointers.
+    unwinding: Option<(Option<RawFd>, Maps)>,
     _links: Vec<Link>,
     _object: Object,
 }
@@ -161,6 +165,7 @@ impl Tracer {
             functions: may_watch_functions(&btf),
             marks: !marks.is_empty(),
             stacks,
+            unwinds: options.unwind && (stacks || sampling.hz().is_some()) && may_unwind(&btf),
             sampling,
             counters,
             infer,
@@ -249,6 +254,11 @@ impl Tracer {
             (Some(count), Some((map, ..))) => Some((Counters::start(&options.counters, map)?, count)),
             _ => None,
         };
+        let map = |name: &str| fd_of(name).map(|(fd, ..)| fd);
+        let unwinding = (map("spaces").zip(map("missing")).zip(map("mappings")).zip(map("banks")))
+            .filter(|_| has.unwinds)
+            .map(|(((spaces, missing), mappings), banks)| Maps { spaces, missing, mappings, banks })
+            .map(|maps| (map("walked").filter(|_| has.stacks), maps));
         let stacks = fd_of("kernel_stacks").zip(fd_of("user_stacks")).filter(|_| has.stacks);
         let mapped = |e| CaptureError::Bpf(format!("cannot map the ring buffer: {e}"));
         if polls_settings {
@@ -274,6 +284,7 @@ impl Tracer {
             reports_kernel_locks: false,
             reports_parking,
             threads,
+            unwinding,
             stacks: stacks.map(|(kernel, user)| [kernel, user].map(|(fd, bytes, _)| (fd, bytes))),
             _links: links,
             _object: object,
@@ -401,8 +412,35 @@ impl Tracer {
         }
     }
 
-    /// Returns the addresses of a callchain by its number, innermost first: in user space (`user`) or in the kernel.
-    pub fn stack(&self, user: bool, number: u32) -> Option<Vec<u64>> {
+    /// The maps that unwinding needs, if it is possible here.
+    pub fn unwinding(&self) -> Option<Maps> {
+        self.unwinding.map(|(_, maps)| maps)
+    }
+
+    /// Returns the addresses of a callchain by its number, innermost first, in user space (`user`) or in the kernel; and how it ended.
+    pub fn stack(&self, user: bool, number: u32) -> Option<(Vec<u64>, CallchainEnd)> {
+        match number.checked_sub(wire::FIRST_WALKED.cast_unsigned()) {
+            Some(slot) if user => self.walked(slot),
+            _ => Some((self.kernels_stack(user, number)?, CallchainEnd::Unknown)),
+        }
+    }
+
+    /// Returns the callchain of a slot of the map `walked` (bpf/unwind.h).
+    fn walked(&self, slot: u32) -> Option<(Vec<u64>, CallchainEnd)> {
+        const DEPTH: usize = 128;
+        let map = self.unwinding?.0?;
+        // A hash; depth and end, four bytes each; the addresses.
+        let mut words = [0u64; 2 + DEPTH];
+        // SAFETY: the kernel reads a key of four bytes, and writes one value of the map, for which there is room.
+        let failed =
+            unsafe { libbpf_sys::bpf_map_lookup_elem(map, (&raw const slot).cast(), words.as_mut_ptr().cast()) };
+        let [depth, ended] =
+            [0, 4].map(|at| u32::from_ne_bytes(std::array::from_fn(|n| words[1].to_ne_bytes()[at + n])));
+        let addresses = words.get(2..2 + depth as usize)?.to_vec();
+        (failed == 0 && depth > 0).then(|| (addresses, wire::ended(ended)))
+    }
+
+    fn kernels_stack(&self, user: bool, number: u32) -> Option<Vec<u64>> {
         let (map, bytes) = self.stacks?[usize::from(user)];
         let mut addresses = vec![0u64; bytes as usize / size_of::<u64>()];
         // SAFETY: the kernel reads a key of four bytes, and writes one value of the map, for which there is room.
@@ -472,6 +510,8 @@ struct Wanted {
     functions: bool,
     marks: bool,
     stacks: bool,
+    /// Whether user callchains are unwound by tables.
+    unwinds: bool,
     sampling: Sampling,
     /// How many events each CPU counts.
     counters: u32,
@@ -551,6 +591,7 @@ fn open(
         (".counters", wanted.counters),
         (".registers", u32::from(reads_registers(btf))),
         (".reads_calls", u32::from(reads_calls(btf))),
+        (".unwinds", u32::from(wanted.unwinds)),
         (".objects", u32::from(wanted.wait_objects)),
         (".futex", futex_call(btf, wanted.wait_objects)),
         (".groups", u32::from(cpu_hierarchy().is_some_and(|hierarchy| !hierarchy.unified))),
@@ -566,6 +607,8 @@ fn open(
             "counter_events" => map.set_max_entries(cpus * MAX_COUNTERS as u32),
             "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
+            "spaces" | "missing" | "mappings" | "banks" | "walks" => map.set_autocreate(wanted.unwinds),
+            "walked" => map.set_autocreate(wanted.unwinds && wanted.stacks),
             "sample_record" => map.set_autocreate(wanted.sampling.hz().is_some()),
             "objects" | "object_record" => map.set_autocreate(wanted.wait_objects),
             name if name.ends_with(".calls") => {
@@ -640,6 +683,11 @@ fn reads_calls(btf: &Btf<'_>) -> bool {
         _ => false,
     };
     shows && btf.type_by_name::<types::Func<'_>>("bpf_task_pt_regs").is_some()
+}
+
+/// Whether programs can unwind user stacks (`unwind.h`).
+fn may_unwind(btf: &Btf<'_>) -> bool {
+    reads_calls(btf) && btf.type_by_name::<types::Func<'_>>("bpf_loop").is_some()
 }
 
 /// Whether these registers also show if a thread is on its way back from a system call (`yields.h`).

@@ -25,7 +25,8 @@ pub fn functions(offsets: &[u64]) -> Vec<Vec<Function>> {
     named.map_or_else(|| vec![Vec::new(); offsets.len()], |named| named.functions)
 }
 
-fn image() -> Option<Vec<u8>> {
+/// Reads the image; `None` if it cannot be read.
+pub fn image() -> Option<Vec<u8>> {
     let own = mappings::of_process(std::process::id().cast_signed())?;
     let mapping = own.iter().find(|mapping| mapping.name == NAME)?;
     let size = mapping.to.checked_sub(mapping.from).filter(|size| *size <= MAX_SIZE)?;

@@ -4,8 +4,8 @@
 
 use crate::objects;
 use model::{
-    Clock, CpuId, Event, EventKind, FutexWait, IrqKind, NameId, Ns, Prio, StackId, Switch, SwitchOut, Tid, Wake,
-    WakeKind,
+    CallchainEnd, Clock, CpuId, Event, EventKind, FutexWait, IrqKind, NameId, Ns, Prio, StackId, Switch, SwitchOut,
+    Tid, Wake, WakeKind,
 };
 
 /// Several frequent events of one CPU.
@@ -207,19 +207,28 @@ const READY: u8 = 20;
 pub const CPU_SAMPLE: u8 = 28;
 
 /// The most addresses in the callchains of a sample, as in bpf/wire.h.
-const SAMPLE_DEPTHS: [usize; 2] = [127, 64];
+const SAMPLE_DEPTHS: [usize; 2] = [127, 128];
 
-/// Reads a sample as the kernel side wrote it, after its head: the process, and the addresses in the kernel and in the program.
-pub fn sample(b: &mut Bytes<'_>) -> (i32, [Vec<u64>; 2]) {
+/// The numbers of user callchains that BPF unwound, as in bpf/wire.h, from this one on.
+pub const FIRST_WALKED: i32 = 1 << 20;
+
+/// Reads a sample as the kernel side wrote it, after its head: the process, the addresses in the kernel and in the program, and how these
+/// end.
+pub fn sample(b: &mut Bytes<'_>) -> (i32, [Vec<u64>; 2], CallchainEnd) {
     let pid = b.i32();
-    b.take(4);
+    let ended = ended(b.u32());
     let lengths = [b.i32(), b.i32()];
     let mut part = |at: usize| {
         let all: Vec<u64> = (0..SAMPLE_DEPTHS[at]).map(|_| b.u64()).collect();
         let length = usize::try_from(lengths[at]).unwrap_or(0) / 8;
         all[..length.min(all.len())].to_vec()
     };
-    (pid, [part(0), part(1)])
+    (pid, [part(0), part(1)], ended)
+}
+
+/// Returns how a callchain ended by its number in recordings.
+pub fn ended(number: u32) -> CallchainEnd {
+    CallchainEnd::ALL.get(number as usize).copied().unwrap_or(CallchainEnd::Unknown)
 }
 
 /// Returns a sample as the spool has it.

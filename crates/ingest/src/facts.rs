@@ -1,7 +1,7 @@
 //! The metadata of a source.
 
 use crate::StateSource;
-use model::{CoreType, CpuId, Ns};
+use model::{CallchainEnd, CoreType, CpuId, Ns};
 use serde::{Deserialize, Serialize};
 use topology::Machine;
 
@@ -49,6 +49,40 @@ pub struct ReadingCost {
     pub cpu_ns: i64,
     /// The CPU time before the recording to find the sources and to learn how often they are updated, ns.
     pub start_cpu_ns: i64,
+}
+
+/// How many callchains of programs ended how ([`model::CallchainEnd`]): of switches and samples together, each as often as it occurred.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CallchainEnds {
+    /// At the root.
+    pub root: u64,
+    /// At the limit of frames.
+    pub depth: u64,
+    /// In code without a table for unwinding.
+    pub no_table: u64,
+    /// At a part of the stack that could not be read.
+    pub unreadable: u64,
+    /// At a return address that is not in code that was known.
+    pub not_code: u64,
+    /// In code whose table for unwinding the recorder had not read yet.
+    pub not_read: u64,
+    /// Not known: they follow frame pointers.
+    pub unknown: u64,
+}
+
+impl CallchainEnds {
+    /// Takes the counts in the order of [`CallchainEnd::ALL`].
+    #[must_use]
+    pub fn of(counts: &[u64; CallchainEnd::ALL.len()]) -> Self {
+        let [unknown, root, depth, no_table, unreadable, not_code, not_read] = *counts;
+        Self { root, depth, no_table, unreadable, not_code, not_read, unknown }
+    }
+
+    /// The number of callchains.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.root + self.depth + self.no_table + self.unreadable + self.not_code + self.not_read + self.unknown
+    }
 }
 
 /// What a profiler's samples are of.
@@ -128,6 +162,9 @@ pub struct Facts {
     /// The process that recorded.
     #[serde(default)]
     pub recorder: Option<i32>,
+    /// How the callchains of programs ended; `None`: not known, or there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callchain_ends: Option<CallchainEnds>,
     /// What the samples of threads are of; `None`: it has no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<Sampled>,

@@ -18,7 +18,7 @@ mod states;
 
 pub use capability::{Availability, Capability, Offer};
 pub use contract::{BATCH, Fatal, Fault, Folder, Importer, Input, Opened, Reach, ReadSeek, Sniff, Stream};
-pub use facts::{Condition, Facts, LABEL, ReadingCost, RecordingOverhead, Sampled};
+pub use facts::{CallchainEnds, Condition, Facts, LABEL, ReadingCost, RecordingOverhead, Sampled};
 pub use ledger::{Anomalies, Anomaly, AnomalyCount, Ledger};
 pub use order::{Limits, Ordered};
 pub use run::{Ending, Ingested, Reading, RunError, run};

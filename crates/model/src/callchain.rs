@@ -64,6 +64,16 @@ impl StackFrame {
     /// The function name of a frame that is no call: the code of the next frame only waits for another thread, without leaving its CPU.
     pub const SPIN_WAIT: &str = "[spin-wait]";
 
+    /// The function names of a frame that is no call: the callchain is truncated there, and why. It stands in place of the callers that are
+    /// missing. [`CallchainEnd::frame`] has it.
+    const TRUNCATED: [&str; 5] = [
+        "[truncated: too deep]",
+        "[truncated: no unwind table]",
+        "[truncated: stack not readable]",
+        "[truncated: return address not in code]",
+        "[truncated: unwind table not read yet]",
+    ];
+
     /// Returns a frame with only an address.
     #[must_use]
     pub const fn at(address: u64) -> Self {
@@ -76,6 +86,38 @@ impl StackFrame {
     #[must_use]
     pub const fn in_kernel(&self) -> bool {
         self.address >> 63 == 1 && self.address < Self::CONTEXT_MARKERS
+    }
+}
+
+/// How the part of a callchain in a program ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum CallchainEnd {
+    /// It is not known: it was followed by frame pointers, which a program need not keep.
+    Unknown,
+    /// At the root: the function that the kernel called first.
+    Root,
+    /// At the limit of frames.
+    Depth,
+    /// In code without a table for unwinding, or without frame pointers where it has none.
+    NoTable,
+    /// At a part of the stack that could not be read.
+    Unreadable,
+    /// At a return address that is not in code that was known.
+    NotCode,
+    /// In code whose table the recorder had not read yet.
+    NotRead,
+}
+
+impl CallchainEnd {
+    /// All, in the order of their numbers in recordings.
+    pub const ALL: [Self; 7] =
+        [Self::Unknown, Self::Root, Self::Depth, Self::NoTable, Self::Unreadable, Self::NotCode, Self::NotRead];
+
+    /// Returns the name of the frame that stands for the missing callers; `None`: none are missing, or it is not known.
+    #[must_use]
+    pub fn frame(self) -> Option<&'static str> {
+        let place = (self as usize).checked_sub(Self::Depth as usize)?;
+        StackFrame::TRUNCATED.get(place).copied()
     }
 }
 

@@ -29,7 +29,7 @@ mod units;
 pub mod words;
 
 pub use alike::{did_you_mean, nearest};
-pub use callchain::{StackFrame, StackId, Stacks};
+pub use callchain::{CallchainEnd, StackFrame, StackId, Stacks};
 pub use calls::{CallWaits, call_reads, call_waits};
 pub use column::{AnyColumn, Cell, Column, Columns, Row, TableType, Text};
 pub use core_type::CoreType;

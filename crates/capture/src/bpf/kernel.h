@@ -38,8 +38,10 @@ typedef _Bool bool;
 #define MAP_PERCPU_ARRAY 6
 #define MAP_STACK_TRACE 7
 #define MAP_LRU_HASH 9
+#define MAP_ARRAY_OF_MAPS 12
 #define MAP_QUEUE 22
 #define MAP_RINGBUF 27
+#define F_NO_PREALLOC 1
 #define F_MMAPABLE 1024
 #define NO_EXIST 1
 #define RB_NO_WAKEUP 1
@@ -146,6 +148,7 @@ struct pt_regs {
 	unsigned long si;
 	unsigned long dx;
 	unsigned long r10;
+	unsigned long bp;
 	unsigned long sp;
 } RELOCATED;
 
@@ -373,6 +376,7 @@ static long (*const ring_output)(void *ring, void *data, u64 size, u64 flags) = 
 static struct task_struct *(*const current_task)(void) = (void *)158;
 static long (*const print)(char *out, u32 size, const char *format, const u64 *data, u32 len) = (void *)165;
 static u64 (*const attach_cookie)(void *ctx) = (void *)174;
+static long (*const loop)(u32 times, void *step, void *context, u64 flags) = (void *)181; /* since Linux 5.17 */
 static struct pt_regs *(*const registers_of)(struct task_struct *task) = (void *)175;
 
 #endif

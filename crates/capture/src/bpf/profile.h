@@ -5,10 +5,11 @@
 
 #define CPU_SAMPLE 28
 
-/* The lengths of the callchains are in bytes; negative: an error, there is none. */
+/* The lengths of the callchains are in bytes; negative: an error, there is none. `ended`: how that of the program ended (unwind.h), 0 if it is
+ * the kernel's. */
 struct rare_sample {
 	struct rare head;
-	u32 pid, pad;
+	u32 pid, ended;
 	s32 kernel_bytes, user_bytes;
 	u64 kernel[KERNEL_DEPTH];
 	u64 user[USER_DEPTH];
@@ -33,7 +34,19 @@ int cpu_sample(void *ctx)
 	BEGIN((*record), CPU_SAMPLE, task);
 	record->pid = task->tgid;
 	record->kernel_bytes = get_stack(ctx, record->kernel, sizeof(record->kernel), 0);
-	record->user_bytes = get_stack(ctx, record->user, sizeof(record->user), F_USER_STACK);
+	struct walk *w = unwinds ? walk_of(task, AT_SAMPLE) : 0;
+	record->ended = 0;
+	if (!w) {
+		record->user_bytes = get_stack(ctx, record->user, sizeof(record->user), F_USER_STACK);
+		return send(record, sizeof(*record));
+	}
+	u32 bytes = (w->depth & (2 * WALK_DEPTH - 1)) * 8;
+	OPAQUE(bytes);
+	if (bytes > sizeof(record->user))
+		return 0;
+	record->ended = w->ended;
+	record->user_bytes = bytes;
+	probe_read(record->user, bytes, w->at);
 	return send(record, sizeof(*record));
 }
 

@@ -10,6 +10,8 @@ int sched_process_fork(u64 *ctx)
 	struct rare_fork r = {};
 	/* The child inherits the parent's current mask. */
 	compare_mask(parent, ktime(), RAN);
+	if (unwinds)
+		inherit_space(parent->tgid, child->tgid);
 	BEGIN(r, FORK, child);
 	note_mask(child);
 	r.parent = parent->pid;
@@ -30,6 +32,9 @@ int sched_process_exec(u64 *ctx)
 	struct task_struct *p = (void *)ctx[0];
 	struct linux_binprm *bprm = (void *)ctx[2];
 	struct rare_exec r = {};
+	u32 process = p->tgid;
+	if (unwinds)
+		map_delete(&spaces, &process);
 	BEGIN(r, EXEC, p);
 	r.pid = p->tgid;
 	r.old_tid = ctx[1];

@@ -454,9 +454,10 @@ INLINE void note_switch_in(struct block *own, u64 task, u32 tid, u64 exec, u64 a
 }
 
 #include "counters.h"
-#include "stacks.h"
 #include "yields.h"
 #include "calls.h"
+#include "unwind.h"
+#include "stacks.h"
 #include "objects.h"
 #include "futexes.h"
 #include "hidden_switches.h"

@@ -12,7 +12,7 @@ struct kernel_stack {
 };
 
 struct user_stack {
-	u64 at[USER_DEPTH];
+	u64 at[KERNEL_DEPTH]; /* the kernel's maximum, too */
 };
 
 struct {
@@ -24,7 +24,7 @@ struct {
 
 struct {
 	UINT(type, MAP_STACK_TRACE);
-	UINT(max_entries, 1 << 16);
+	UINT(max_entries, 1 << 14);
 	TYPE(key, u32);
 	TYPE(value, struct user_stack);
 } user_stacks SEC(".maps");
@@ -35,7 +35,8 @@ INLINE u32 add_stacks(void *ctx, struct task_struct *prev, u32 *at, u32 bytes)
 	u32 *more = at + bytes / 4;
 	at[1] |= WITH_STACKS;
 	more[0] = get_stackid(ctx, &kernel_stacks, 0);
-	more[1] = get_stackid(ctx, &user_stacks, F_USER_STACK);
+	struct walk *w = unwinds ? walk_of(prev, AT_SWITCH) : 0;
+	more[1] = w ? walked_number(w) : get_stackid(ctx, &user_stacks, F_USER_STACK);
 	more[2] = prev->tgid;
 	return bytes + 12;
 }

@@ -66,9 +66,11 @@
 #define FUTEX_WORDS (1u << 22)
 #define FUTEX_OPERATION_AT 23
 #define FUTEX_OPERATION 0x1ff
-/* The number of innermost frames recorded: the kernel's maximum, and half as many in user space, which has more callchains. */
+/* The number of innermost frames recorded: the kernel's maximum, and in user space a power of two. */
 #define KERNEL_DEPTH 127
-#define USER_DEPTH 64
+#define USER_DEPTH 128
+/* The numbers of user callchains that were unwound (unwind.h); those of the kernel's map are lower. */
+#define FIRST_WALKED (1 << 20)
 
 /* A thread's charged CPU time may differ by this much from how long it ran, or by one part in fifty if that is more. */
 #define SLACK_NS 20000

@@ -3,7 +3,7 @@
 use super::rare::Names;
 use crate::places::{KERNEL, Place};
 use crate::wire::{self, Bytes, Chain};
-use model::{StackFrame, StackId};
+use model::{CallchainEnd, StackFrame, StackId};
 use std::collections::HashMap;
 
 /// Maximum number of frames in memory: a damaged spool must not fill the memory.
@@ -13,6 +13,7 @@ const MAX_FRAMES: usize = 4 << 20;
 struct UserChain {
     space: u32,
     addresses: Box<[u64]>,
+    ended: CallchainEnd,
 }
 
 /// The callchains of a spool that is read. The number of different callchains limits its size.
@@ -39,7 +40,7 @@ impl Callchains {
 
     /// Adds the callchain in a frame, which is read after its kind. Returns `false` if it is invalid.
     pub fn add(&mut self, b: &mut Bytes<'_>) -> bool {
-        let (space, pid, number) = (b.u32(), b.i32(), b.i32());
+        let (space, pid, number, ended) = (b.u32(), b.i32(), b.i32(), wire::ended(b.u32()));
         let (addresses, rest) = b.rest().as_chunks::<8>();
         if !b.complete || !rest.is_empty() || self.frames + addresses.len() > MAX_FRAMES {
             return false;
@@ -48,7 +49,7 @@ impl Callchains {
         let addresses = addresses.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
         match space {
             KERNEL => drop(self.kernel.insert(number, addresses)),
-            _ => drop(self.user.insert((pid, number), UserChain { space, addresses })),
+            _ => drop(self.user.insert((pid, number), UserChain { space, addresses, ended })),
         }
         true
     }
@@ -89,8 +90,11 @@ impl Callchains {
         if let Some(addresses) = self.kernel.get(&chain.kernel) {
             add(KERNEL, addresses);
         }
-        if let Some(UserChain { space, addresses }) = self.user.get(&(chain.pid, chain.user)) {
+        if let Some(UserChain { space, addresses, ended }) = self.user.get(&(chain.pid, chain.user)) {
             add(*space, addresses);
+            if let Some(missing) = ended.frame() {
+                frames.push(StackFrame { function: names.id(missing), ..StackFrame::at(0) });
+            }
         }
         if frames.is_empty() {
             return StackId::NONE;

@@ -5,7 +5,7 @@ use std::io::Read;
 /// First bytes of a segment.
 pub const MAGIC: [u8; 8] = *b"CWSPOOL\n";
 /// Version of the segments' format.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Shows the byte order.
 pub const ORDER: u32 = 0x0102_0304;
 /// Bytes of a segment's header: magic, version, byte order, number, start time.
@@ -47,7 +47,7 @@ pub const ENERGY: u8 = 26;
 pub const TEMPERATURE_ZONE: u8 = 27;
 /// A reading of a sensor of temperature.
 pub const TEMPERATURE: u8 = 28;
-/// A callchain: address space, process, number, then the addresses.
+/// A callchain: address space, process, number, how it ended, then the addresses.
 pub const STACK: u8 = 30;
 
 /// From `at` on, the beginning and end of throttling by a CPU quota is recorded for every thread.

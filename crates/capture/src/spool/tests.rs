@@ -4,7 +4,7 @@
 use super::{Meta, SPOOL, Writer, frame, has_begun, open_spool, segments};
 use crate::wire;
 use ingest::{Anomalies, Reach};
-use model::{Batch, Event, EventKind, LossSpan, NameId, Ns};
+use model::{Batch, CallchainEnd, Event, EventKind, LossSpan, NameId, Ns};
 use safefs::Dir;
 use std::path::{Path, PathBuf};
 
@@ -563,11 +563,12 @@ fn blocked(base: u64, chain: [i32; 3]) -> Vec<u8> {
     bytes
 }
 
-fn stack(space: u32, pid: i32, number: i32, addresses: &[u64]) -> Vec<u8> {
+fn stack(space: u32, pid: i32, number: i32, ended: CallchainEnd, addresses: &[u64]) -> Vec<u8> {
     let mut bytes = vec![frame::STACK];
     bytes.extend_from_slice(&space.to_ne_bytes());
     bytes.extend_from_slice(&pid.to_ne_bytes());
     bytes.extend_from_slice(&number.to_ne_bytes());
+    bytes.extend_from_slice(&(ended as u32).to_ne_bytes());
     addresses.iter().for_each(|address| bytes.extend_from_slice(&address.to_ne_bytes()));
     bytes
 }
@@ -584,9 +585,9 @@ fn callchains_come_with_their_names() {
     for (n, chain) in (0u64..).zip(all) {
         w.frame(&[&blocked(1000 + n * 100, chain)]).unwrap();
     }
-    w.frame(&[&stack(0, 0, 7, &[KERNEL, KERNEL + 0x101])]).unwrap();
-    w.frame(&[&stack(1, 1, 3, &[0x5000, 0x6001])]).unwrap();
-    w.frame(&[&stack(2, 2, 3, &[0x5000, 0x6001])]).unwrap();
+    w.frame(&[&stack(0, 0, 7, CallchainEnd::Unknown, &[KERNEL, KERNEL + 0x101])]).unwrap();
+    w.frame(&[&stack(1, 1, 3, CallchainEnd::Root, &[0x5000, 0x6001])]).unwrap();
+    w.frame(&[&stack(2, 2, 3, CallchainEnd::NoTable, &[0x5000, 0x6001])]).unwrap();
     w.frame(&[&mark(frame::END, 5000)]).unwrap();
     w.flush().unwrap();
     let place = |space, address, function: &str, offset| crate::places::Place {
@@ -618,5 +619,6 @@ fn callchains_come_with_their_names() {
     let outer = (0x6001, "-", u64::MAX);
     assert_eq!(decoded[0], kernel);
     assert_eq!(decoded[1], [kernel[0], kernel[1], known, outer]);
-    assert_eq!(decoded[2], [kernel[0], kernel[1], unknown, outer]);
+    let missing = (0, "[truncated: no unwind table]", u64::MAX);
+    assert_eq!(decoded[2], [kernel[0], kernel[1], unknown, outer, missing]);
 }

@@ -13,3 +13,4 @@ mod sample;
 mod sets;
 mod settings;
 mod support;
+mod unwound;

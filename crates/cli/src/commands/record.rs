@@ -44,9 +44,11 @@ Waits: every recording has the system call or page fault in which a thread waits
 what the wait is for. Of a futex call it has the address, and the words of memory there that name the holder of a lock (`corewise table DIR lock_waits`). Of other \
 calls it has the pipe, connection, file or child, and of the kernel's own locks the holders (`corewise table DIR wait_objects`). --no-wait-objects leaves all objects out. --stacks records the callchain of each switch-out that blocks, in the kernel and in the program, which also shows what kernel threads \
 wait for (the first function outside the scheduler); `corewise export --to firefox` shows the callchains. Functions are named from the kernel's symbol list \
-and from the symbols of the files that exist when the recording ends; files are identified by build id. User callchains need frame \
-pointers: in code without them, the innermost function is right and its callers are missing or wrong. A process that ends within \
-0.1 s has addresses only. --stacks takes 50 MB of kernel memory and a few microseconds per such switch.
+and from the symbols of the files that exist when the recording ends; files are identified by build id. User callchains are unwound \
+by the tables that compilers write (.eh_frame; Linux 5.17 or later), and by frame pointers in code without them. A callchain that does not reach its root ends with a \
+frame that says why (`[truncated: no unwind table]`), and the report counts them. The tables of a program are read when it first occurs, which takes some milliseconds. \
+--no-unwind follows frame pointers only: in code without them, the innermost function is right and its callers are missing or wrong. --stacks takes \
+80 MB of kernel memory and a few microseconds per such switch.
 
 Samples: a clock interrupts each CPU 99 times a second (--sample: as often as you say), and the callchain of what it runs is \
 recorded; `corewise table DIR samples` counts them by function, thread, type of core and state of the SMT sibling. The time between two samples is the same on \
@@ -109,9 +111,12 @@ pub struct Args {
     /// Mark each call of the function SYMBOL in the program or library FILE, or each hit of FILE:usdt:PROVIDER:PROBE; can be repeated
     #[arg(long, value_name = "NAME=FILE:SYMBOL")]
     mark: Vec<MarkPoint>,
-    /// Record the callchain of each switch-out that blocks, in the kernel and in programs with frame pointers
+    /// Record the callchain of each switch-out that blocks, in the kernel and in programs
     #[arg(long)]
     stacks: bool,
+    /// Follow frame pointers only in callchains: read no unwind tables of programs
+    #[arg(long)]
+    no_unwind: bool,
     /// Leave out what threads wait for: files, connections, children, and locks with their holders, which are read from programs' memory
     #[arg(long)]
     no_wait_objects: bool,
@@ -211,6 +216,7 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
     options.only_focus = args.only_focus;
     options.marks = args.mark;
     options.stacks = args.stacks;
+    options.unwind = !args.no_unwind;
     options.wait_objects = !args.no_wait_objects;
     options.sampling = match args.sample {
         Some(hz) => Sampling::Required(hz),

@@ -1,0 +1,363 @@
+/* User callchains by unwinding: at each address, a row of its file's table (crates/unwind) says where the caller's registers are. The
+ * recorder prepares the tables and knows what each process has mapped (src/unwinding.rs). Code without a table is walked by frame
+ * pointers. A process that is not known yet has the kernel's callchain, by frame pointers only, and is reported in `missing`.
+ *
+ *      spaces    process -> a run of mappings, in order of address
+ *      mappings  -> the rows of the file's table, which are numbered through all banks
+ *      banks     -> rows, in order of address
+ *      walked    the callchains of switches, each once
+ *
+ * Part of record.bpf.c. */
+#ifndef COREWISE_UNWIND_H
+#define COREWISE_UNWIND_H
+
+/* Set before loading, in a separate section. If 0, the verifier removes this code. */
+const volatile u32 unwinds SEC(".rodata.unwinds") = 0;
+
+#define WALK_DEPTH USER_DEPTH
+#define BANK_BITS 18
+#define BANK_ROWS (1u << BANK_BITS)
+#define MAX_BANKS 64
+#define MAX_MAPPINGS (1u << 17)
+/* The most steps of a search: those of one process, and the rows of all banks. */
+#define MAPPING_STEPS 14
+#define ROW_STEPS 24
+
+/* How a callchain ended, as in src/wire.rs. */
+#define ENDED_ROOT 1
+#define ENDED_DEPTH 2
+#define ENDED_NO_TABLE 3
+#define ENDED_UNREADABLE 4
+#define ENDED_NOT_CODE 5
+#define ENDED_NOT_READ 6
+
+/* The lower half of a row, as in crates/unwind/src/row.rs. */
+#define ROW_NONE 0
+#define ROW_SP 1
+#define ROW_FP 2
+#define ROW_FP_DEREF 3
+#define ROW_PLT 4
+#define ROW_SIGNAL 5
+#define ROW_END 6
+#define ROW_SP_DEREF 7
+#define ROW_KIND(rule) ((rule) & 7)
+#define ROW_CFA(rule) ((long long)((s32)((rule) << 14) >> 17) * 8)
+#define ROW_FP_AT(rule) ((rule) >> 18 & 127)
+#define ROW_RA_AT(rule) ((rule) >> 25)
+/* In place of the number of rows: the table is not read yet. */
+#define NOT_READ 0xffffffff
+/* Not in tables: the rule of code without one. */
+#define BY_FRAME_POINTER 8
+
+/* Where a signal frame has the registers of the interrupted code, relative to the stack pointer (crates/unwind/src/row.rs). */
+#define SIGNAL_FP 120
+#define SIGNAL_SP 160
+#define SIGNAL_PC 168
+#define SIGNAL_FP_ARM64 544
+#define SIGNAL_LR_ARM64 552
+#define SIGNAL_SP_ARM64 560
+#define SIGNAL_PC_ARM64 568
+/* Return addresses may be signed in the bits above (pointer authentication). */
+#define ADDRESS_ARM64 ((1ull << 48) - 1)
+
+struct mapping {
+	u64 from, to;
+	u64 base;        /* address of the table's 0 */
+	u32 first, rows; /* of the table; 0 rows: it has none */
+};
+
+struct space {
+	u32 first, count;
+};
+
+struct bank {
+	u64 at[BANK_ROWS];
+};
+
+struct walk {
+	u64 pc, sp, fp, lr;
+	u64 hash;
+	u32 first, count; /* the mappings of the process */
+	u32 depth, ended;
+	bool exact;  /* pc is an instruction to be executed, not a return address */
+	bool has_lr; /* lr is that of this frame */
+	bool arm64;
+	u64 at[WALK_DEPTH];
+};
+
+struct walked {
+	u64 hash;
+	u32 depth, ended;
+	u64 at[WALK_DEPTH];
+};
+
+struct {
+	UINT(type, MAP_HASH);
+	UINT(map_flags, F_NO_PREALLOC);
+	UINT(max_entries, 1 << 15);
+	TYPE(key, u32);
+	TYPE(value, struct space);
+} spaces SEC(".maps");
+
+/* Processes that have no space. */
+struct {
+	UINT(type, MAP_HASH);
+	UINT(max_entries, 1 << 10);
+	TYPE(key, u32);
+	TYPE(value, u32);
+} missing SEC(".maps");
+
+struct {
+	UINT(type, MAP_ARRAY);
+	UINT(map_flags, F_MMAPABLE);
+	UINT(max_entries, MAX_MAPPINGS);
+	TYPE(key, u32);
+	TYPE(value, struct mapping);
+} mappings SEC(".maps");
+
+struct bank_map {
+	UINT(type, MAP_ARRAY);
+	UINT(map_flags, F_MMAPABLE);
+	UINT(max_entries, 1);
+	UINT(key_size, sizeof(u32));
+	UINT(value_size, sizeof(struct bank));
+};
+
+struct {
+	UINT(type, MAP_ARRAY_OF_MAPS);
+	UINT(max_entries, MAX_BANKS);
+	TYPE(key, u32);
+	typeof(struct bank_map) *values[];
+} banks SEC(".maps");
+
+#define WALKED_BITS 15
+struct {
+	UINT(type, MAP_ARRAY);
+	UINT(max_entries, 1 << WALKED_BITS);
+	TYPE(key, u32);
+	TYPE(value, struct walked);
+} walked SEC(".maps");
+
+/* Of each CPU, one at switches and one of samples: a sample may interrupt nothing of its own kind. */
+#define AT_SWITCH 0
+#define AT_SAMPLE 1
+struct {
+	UINT(type, MAP_PERCPU_ARRAY);
+	UINT(max_entries, 2);
+	TYPE(key, u32);
+	TYPE(value, struct walk);
+} walks SEC(".maps");
+
+INLINE struct mapping *mapping_at(struct walk *w, u64 address)
+{
+	u32 at = w->first, count = w->count;
+	for (int i = 0; i < MAPPING_STEPS && count > 1; i++) {
+		u32 half = count / 2, middle = at + half;
+		struct mapping *m = map_lookup(&mappings, &middle);
+		if (!m)
+			return 0;
+		if (m->from <= address)
+			at = middle;
+		count -= half;
+	}
+	struct mapping *m = map_lookup(&mappings, &at);
+	return m && m->from <= address && address < m->to ? m : 0;
+}
+
+INLINE u64 row_number(u32 number)
+{
+	u32 key = number >> BANK_BITS, zero = 0;
+	void *map = map_lookup(&banks, &key);
+	if (!map)
+		return 0;
+	struct bank *bank = map_lookup(map, &zero);
+	return bank ? bank->at[number & (BANK_ROWS - 1)] : 0;
+}
+
+/* The rule at an address relative to the table's base. */
+NOINLINE u32 rule_at(u32 first, u32 count, u32 address)
+{
+	u64 found = row_number(first);
+	if (found >> 32 > address)
+		return ROW_NONE;
+	for (int i = 0; i < ROW_STEPS && count > 1; i++) {
+		u32 half = count / 2;
+		u64 row = row_number(first + half);
+		if (row >> 32 <= address) {
+			first += half;
+			found = row;
+		}
+		count -= half;
+	}
+	return found;
+}
+
+INLINE bool word_at(u64 *word, u64 address)
+{
+	return !probe_read_user(word, sizeof(*word), (void *)address);
+}
+
+INLINE int ends(struct walk *w, u32 how)
+{
+	w->ended = how;
+	return 1;
+}
+
+INLINE int leave_signal(struct walk *w)
+{
+	u64 sp = w->sp;
+	w->exact = 1;
+	w->has_lr = w->arm64;
+	if (w->arm64) {
+		if (!word_at(&w->fp, sp + SIGNAL_FP_ARM64) || !word_at(&w->lr, sp + SIGNAL_LR_ARM64) ||
+		    !word_at(&w->sp, sp + SIGNAL_SP_ARM64) || !word_at(&w->pc, sp + SIGNAL_PC_ARM64))
+			return ends(w, ENDED_UNREADABLE);
+		return 0;
+	}
+	if (!word_at(&w->fp, sp + SIGNAL_FP) || !word_at(&w->sp, sp + SIGNAL_SP) || !word_at(&w->pc, sp + SIGNAL_PC))
+		return ends(w, ENDED_UNREADABLE);
+	return 0;
+}
+
+/* Adds a frame and goes to its caller. Returns 1 at the end. */
+static int step(u64 i, void *which)
+{
+	u32 key = *(u32 *)which;
+	struct walk *w = map_lookup(&walks, &key);
+	if (!w || w->depth >= WALK_DEPTH)
+		return 1;
+	u64 pc = w->pc, code = w->exact ? pc : pc - 1;
+	struct mapping *m = mapping_at(w, code);
+	if (!m && w->depth)
+		return ends(w, ENDED_NOT_CODE);
+	u32 depth = w->depth;
+	w->at[depth & (WALK_DEPTH - 1)] = pc;
+	w->depth = depth + 1;
+	w->hash = (w->hash ^ pc) * 0x9e3779b97f4a7c15ull;
+	w->hash ^= w->hash >> 29;
+	if (!m)
+		return ends(w, ENDED_NOT_CODE);
+	if (m->rows == NOT_READ)
+		return ends(w, ENDED_NOT_READ);
+	u32 rule = m->rows ? rule_at(m->first, m->rows, code - m->base) : BY_FRAME_POINTER, kind = rule;
+	if (m->rows)
+		kind = ROW_KIND(rule);
+	u64 sp = w->sp, fp = w->fp, cfa, ra = w->lr;
+	u32 ra_at = 1, fp_at = 0;
+	if (kind == BY_FRAME_POINTER) {
+		/* Of a frame that has saved none, this is the caller's. */
+		if (!fp)
+			return ends(w, ENDED_ROOT);
+		if (fp & 7 || fp < sp)
+			return ends(w, ENDED_NO_TABLE);
+		cfa = fp + 16;
+		fp_at = 2;
+	} else if (kind == ROW_END) {
+		return ends(w, ENDED_ROOT);
+	} else if (kind == ROW_SIGNAL) {
+		return leave_signal(w);
+	} else if (kind == ROW_NONE) {
+		return ends(w, ENDED_NO_TABLE);
+	} else if (kind == ROW_PLT) {
+		cfa = sp + 8 + ((pc & 15) >= ROW_RA_AT(rule) ? 8 : 0);
+	} else {
+		cfa = (kind == ROW_FP || kind == ROW_FP_DEREF ? fp : sp) + ROW_CFA(rule);
+		if ((kind == ROW_FP_DEREF || kind == ROW_SP_DEREF) && !word_at(&cfa, cfa))
+			return ends(w, ENDED_UNREADABLE);
+		fp_at = ROW_FP_AT(rule);
+		ra_at = ROW_RA_AT(rule);
+	}
+	bool own = ra_at == 0;
+	/* The stack of a caller is above. A function that has not touched its own returns by its link register. */
+	if (own ? !w->has_lr || cfa < sp : cfa <= sp)
+		return ends(w, ENDED_NO_TABLE);
+	if (kind == ROW_FP_DEREF && !word_at(&w->fp, fp))
+		return ends(w, ENDED_UNREADABLE);
+	if (fp_at && !word_at(&w->fp, cfa - 8 * fp_at))
+		return ends(w, ENDED_UNREADABLE);
+	if (!own && !word_at(&ra, cfa - 8 * ra_at))
+		return ends(w, ENDED_UNREADABLE);
+	if (w->arm64)
+		ra &= ADDRESS_ARM64;
+	if (!ra)
+		return ends(w, ENDED_ROOT);
+	w->pc = ra;
+	w->sp = cfa;
+	w->exact = 0;
+	w->has_lr = 0;
+	return 0;
+}
+
+/* Walks the user stack of a thread that entered the kernel with these registers. Returns 0 if its process is not known. */
+NOINLINE struct walk *walk_of(struct task_struct *p, u32 key)
+{
+	u32 process = p->tgid, one = 1;
+	struct walk *w = map_lookup(&walks, &key);
+	struct pt_regs *registers = p->flags & PF_KTHREAD ? 0 : registers_of(p);
+	if (!w || !registers || is_compat(p))
+		return 0;
+	struct space *space = map_lookup(&spaces, &process);
+	if (!space) {
+		map_update(&missing, &process, &one, NO_EXIST);
+		return 0;
+	}
+	w->first = space->first;
+	w->count = space->count;
+	w->arm64 = ON_ARM64(registers);
+	if (w->arm64) {
+		struct pt_regs___arm64 *r = (void *)registers;
+		w->pc = r->pc;
+		w->sp = r->sp;
+		w->fp = r->regs[29];
+		w->lr = r->regs[30];
+	} else {
+		w->pc = registers->ip;
+		w->sp = registers->sp;
+		w->fp = registers->bp;
+	}
+	w->exact = 1;
+	w->has_lr = w->arm64;
+	w->hash = 0;
+	w->depth = 0;
+	w->ended = ENDED_DEPTH;
+	loop(WALK_DEPTH, step, &key, 0);
+	return w;
+}
+
+/* A new process has what its parent had mapped. */
+INLINE void inherit_space(u32 parent, u32 child)
+{
+	struct space *space = parent == child ? 0 : map_lookup(&spaces, &parent);
+	if (space)
+		map_update(&spaces, &child, space, 0);
+}
+
+/* The number of the callchain that was walked: its place in `walked`, above the numbers of the kernel's map. Negative: none, as in stacks.h. */
+NOINLINE int walked_number(struct walk *w)
+{
+	if (!w || !w->depth)
+		return -14;
+	u64 hash = (w->hash ^ w->ended) | 1;
+	u32 bytes = (w->depth & (2 * WALK_DEPTH - 1)) * 8;
+	OPAQUE(bytes);
+	if (bytes > sizeof(w->at))
+		return -14;
+	for (u32 i = 0; i < 4; i++) {
+		u32 slot = ((hash >> 20) + i) & ((1 << WALKED_BITS) - 1);
+		struct walked *to = map_lookup(&walked, &slot);
+		if (!to)
+			return -14;
+		u64 has = to->hash ? to->hash : __sync_val_compare_and_swap(&to->hash, 0, hash);
+		if (!has) {
+			to->depth = w->depth;
+			to->ended = w->ended;
+			probe_read(to->at, bytes, w->at);
+			return FIRST_WALKED + slot;
+		}
+		if (has == hash)
+			return FIRST_WALKED + slot;
+	}
+	return -17;
+}
+
+#endif
