@@ -60,6 +60,8 @@ struct Code {
 /// The callchains of a recording.
 pub struct Callchains {
     of_switches: bool,
+    /// Whether user callchains are unwound by tables: one that is not is the first of its process.
+    unwinds: bool,
     /// The kernel's list of functions, opened before capabilities were dropped.
     functions: Option<BufReader<File>>,
     /// Kernel callchains seen since the last pass.
@@ -107,10 +109,11 @@ pub struct Callchains {
 
 impl Callchains {
     /// Must be called before the capabilities for reading the kernel's list of functions are dropped.
-    /// `of_switches`: switches have callchains, not only samples.
-    pub fn start(of_switches: bool) -> Self {
+    /// `of_switches`: switches have callchains, not only samples. `unwinds`: BPF programs unwind those of processes that are known.
+    pub fn start(of_switches: bool, unwinds: bool) -> Self {
         Self {
             of_switches,
+            unwinds,
             functions: File::open("/proc/kallsyms").map(|f| BufReader::with_capacity(1 << 16, f)).ok(),
             kernel_seen: HashSet::new(),
             user_seen: HashMap::new(),
@@ -227,7 +230,7 @@ impl Callchains {
     ) {
         self.passes += 1;
         self.mapped().begin_pass();
-        let own = std::mem::take(&mut self.own);
+        let (own, unwinds) = (std::mem::take(&mut self.own), self.unwinds);
         let addresses = |user, number: i32| {
             let found = match usize::try_from(number - FIRST_OWN) {
                 Ok(at) => {
@@ -235,7 +238,9 @@ impl Callchains {
                 }
                 Err(_) => addresses(user, number.cast_unsigned()),
             };
-            found.unwrap_or((Vec::new(), CallchainEnd::Unknown))
+            let (of, ended) = found.unwrap_or((Vec::new(), CallchainEnd::Unknown));
+            let not_yet = user && unwinds && ended == CallchainEnd::Unknown && !of.is_empty();
+            (of, if not_yet { CallchainEnd::NotYet } else { ended })
         };
         for (number, times) in std::mem::take(&mut self.user_times) {
             let ended = *self.ended_by_number.entry(number).or_insert_with(|| addresses(true, number).1);

@@ -21,6 +21,19 @@ pub enum Target {
     Command(Vec<String>),
 }
 
+impl Target {
+    /// Returns the program that the command will run, as execvp(3) finds it.
+    pub(crate) fn program(&self) -> Option<PathBuf> {
+        let Self::Command(words) = self else { return None };
+        let name = words.first()?;
+        if name.contains('/') {
+            return Some(name.into());
+        }
+        let paths = std::env::var_os("PATH")?;
+        std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|path| path.is_file())
+    }
+}
+
 /// The recording backend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Backend {

@@ -350,7 +350,8 @@ fn run(
     meta.store(spool).map_err(failed)?;
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
     let mut records = RecordWriter::new(writer, only, &marks, options.counters.events.clone());
-    records.callchains = (options.stacks || options.sampling.hz().is_some()).then(|| Callchains::start(options.stacks));
+    records.callchains = (options.stacks || options.sampling.hz().is_some())
+        .then(|| Callchains::start(options.stacks, tracer.unwinding().is_some()));
     let clocks = samples::Clocks::default();
     let mut readers = energy.readers;
     let energy_facts = readers.as_mut().map(Readers::begin).unwrap_or_default();
@@ -377,11 +378,15 @@ fn run(
         }
     }
     if let (Some(maps), Some(callchains)) = (recorder.tracer.unwinding(), &recorder.records.callchains) {
-        recorder.unwinding = Some(unwinding::Thread::start(maps, callchains.mmap_events(), focus)?);
+        let first = unwinding::First { process: focus, program: options.target.program() };
+        recorder.unwinding = Some(unwinding::Thread::start(maps, callchains.mmap_events(), first)?);
     }
     match readers.map(Readers::start).transpose() {
         Ok(thread) => recorder.energy = thread,
         Err(why) => meta.facts.lacks.push(format!("Energy is not recorded: its thread could not be started ({why}).")),
+    }
+    if let Some(unwinding) = &recorder.unwinding {
+        unwinding.wait_until_prepared();
     }
     let begin = Instant::now();
     if let Some(pid) = target.go()? {

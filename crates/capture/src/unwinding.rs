@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A thread does this while the recording runs: a process has whole callchains a few milliseconds after it first occurs. Until then they
-//! are the kernel's, by frame pointers. The files of the recorded command come first, and then small ones: those that many programs use are
+//! are the kernel's, by frame pointers. The tables of the program that is to be recorded, and of the C library, are read before it starts. The files of the recorded command come first, and then small ones: those that many programs use are
 //! small.
 
 use crate::kept::{self, Kept};
@@ -21,8 +21,11 @@ use libbpf_rs::libbpf_sys;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -41,8 +44,12 @@ const MAX_PROCESSES: usize = 1 << 15;
 const QUARANTINE: Duration = Duration::from_secs(2);
 /// How often processes that occur are looked for, if nothing is mapped.
 const PERIOD_MS: i32 = 20;
+/// How long the recorded command waits for the tables of its program.
+const PREPARE: Duration = Duration::from_secs(1);
 /// How often the spaces of processes that wait for tables are made again while tables are read.
 const RENEW: Duration = Duration::from_millis(20);
+/// The size of a file, bytes, up to which its table is read before the recorded command starts.
+const SMALL: u64 = 32 << 20;
 /// The most files that are open until their tables are read. Others are opened again when their processes' spaces are made again.
 const MAX_WAITING: usize = 128;
 /// The rows of a file whose table is not read yet: a callchain ends there.
@@ -174,24 +181,38 @@ pub struct Unwinder {
     without_room: u64,
 }
 
+/// What is to be recorded: its files come first.
+#[derive(Clone, Default)]
+pub struct First {
+    /// The process, if it is only one.
+    pub process: Option<i32>,
+    /// The program that it will run.
+    pub program: Option<PathBuf>,
+}
+
 /// The thread that does it.
 pub struct Thread {
     stop: Arc<AtomicBool>,
+    /// Receives when the first tables are read.
+    prepared: Receiver<()>,
     handle: JoinHandle<Done>,
 }
 
 impl Thread {
-    /// Starts it. It needs to read what processes have mapped, and to create BPF maps. `target`: the process whose files come first.
+    /// Starts it. It needs to read what processes have mapped, and to create BPF maps.
     ///
     /// # Errors
     /// If the memory of a map cannot be mapped, or the thread cannot be started.
-    pub fn start(maps: Maps, events: Arc<Mutex<MmapEvents>>, target: Option<i32>) -> Result<Self, CaptureError> {
+    pub fn start(maps: Maps, events: Arc<Mutex<MmapEvents>>, first: First) -> Result<Self, CaptureError> {
         let failed = |e: std::io::Error| CaptureError::Bpf(format!("cannot prepare the unwinding of callchains: {e}"));
         let memory = Mapped::new(maps.mappings, 0, MAX_MAPPINGS as usize * ENTRY_BYTES, true).map_err(failed)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let (send, prepared) = sync_channel(1);
         let run = move || {
-            let mut all = Unwinder::new(maps, memory, target);
+            let mut all = Unwinder::new(maps, memory, first.process);
+            all.prepare(&first);
+            let _ = send.send(());
             while !stopped.load(Ordering::Acquire) {
                 let news = wait(&events, all.is_idle());
                 all.follow(news);
@@ -200,7 +221,12 @@ impl Thread {
             all.done()
         };
         let handle = std::thread::Builder::new().name("unwind tables".into()).spawn(run).map_err(failed)?;
-        Ok(Self { stop, handle })
+        Ok(Self { stop, prepared, handle })
+    }
+
+    /// Waits until the first tables are read, but not for long.
+    pub fn wait_until_prepared(&self) {
+        let _ = self.prepared.recv_timeout(PREPARE);
     }
 
     /// Stops it.
@@ -241,6 +267,27 @@ impl Unwinder {
         Self { maps, memory, runs, tables, processes, waiting, targets, renewed, without_room: 0 }
     }
 
+    /// Reads the tables of what is recorded first, and of the libraries of this process, which most programs have.
+    fn prepare(&mut self, first: &First) {
+        if let Some(pid) = first.process {
+            self.refresh(pid);
+        }
+        if let Some(program) = &first.program {
+            self.tables.read_program(program);
+        }
+        let own = std::process::id().cast_signed();
+        let itself = std::env::current_exe().ok();
+        for mapping in mappings::of_process(own).unwrap_or_default() {
+            if Some(Path::new(&mapping.name)) != itself.as_deref() {
+                self.tables.entry(own, false, &mapping);
+            }
+        }
+        let libraries = |rank: &Rank| !rank.0 && rank.1 < SMALL;
+        while self.tables.waiting.first_key_value().is_some_and(|((rank, _), _)| libraries(rank)) {
+            self.tables.read_one();
+        }
+    }
+
     /// Whether there is nothing to read.
     fn is_idle(&self) -> bool {
         self.tables.waiting.is_empty() && self.waiting.is_empty()
@@ -268,8 +315,11 @@ impl Unwinder {
                 self.set(child, Some(run));
             }
         }
-        let mut changed: HashSet<i32> =
-            news.changed.into_iter().filter(|pid| self.processes.contains_key(pid)).collect();
+        let mut changed: HashSet<i32> = news
+            .changed
+            .into_iter()
+            .filter(|pid| self.processes.contains_key(pid) || self.targets.contains(pid))
+            .collect();
         news.ended.into_iter().for_each(|pid| {
             changed.remove(&pid);
             self.waiting.remove(&pid);
@@ -426,6 +476,16 @@ impl Tables {
         };
         self.waiting.insert(((is_other, size), key), file);
         Known::NotRead
+    }
+
+    /// Reads the table of a program that no process has mapped yet.
+    fn read_program(&mut self, path: &Path) {
+        let Ok(path) = path.canonicalize() else { return };
+        let Some(about) = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file) else { return };
+        let device = (libc::major(about.dev()) << 20) | libc::minor(about.dev());
+        let key = (path.to_string_lossy().into_owned(), device, about.ino());
+        let Ok(file) = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path) else { return };
+        self.waiting.insert(((false, about.len()), key), file);
     }
 
     /// Reads the table of the smallest file that waits.

@@ -27,7 +27,8 @@ pub use identified::{Identified, identified};
 pub use import::{Progress, Target, import};
 /// For callers that implement their own [`Source`].
 pub use ingest::{
-    Availability, Capability, Condition, Facts, Fatal, Importer, LABEL, Offer, Opened, RecordingOverhead, Sampled,
+    Availability, CallchainEnds, Capability, Condition, Facts, Fatal, Importer, LABEL, Offer, Opened,
+    RecordingOverhead, Sampled,
 };
 pub use machine::{is_machine, machine_file};
 pub use model::did_you_mean;

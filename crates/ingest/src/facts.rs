@@ -66,6 +66,8 @@ pub struct CallchainEnds {
     pub not_code: u64,
     /// In code whose table for unwinding the recorder had not read yet.
     pub not_read: u64,
+    /// Not known: they follow frame pointers, as the recorder did not know the process yet.
+    pub not_yet: u64,
     /// Not known: they follow frame pointers.
     pub unknown: u64,
 }
@@ -74,14 +76,21 @@ impl CallchainEnds {
     /// Takes the counts in the order of [`CallchainEnd::ALL`].
     #[must_use]
     pub fn of(counts: &[u64; CallchainEnd::ALL.len()]) -> Self {
-        let [unknown, root, depth, no_table, unreadable, not_code, not_read] = *counts;
-        Self { root, depth, no_table, unreadable, not_code, not_read, unknown }
+        let [unknown, root, depth, no_table, unreadable, not_code, not_read, not_yet] = *counts;
+        Self { root, depth, no_table, unreadable, not_code, not_read, not_yet, unknown }
     }
 
     /// The number of callchains.
     #[must_use]
     pub fn sum(&self) -> u64 {
-        self.root + self.depth + self.no_table + self.unreadable + self.not_code + self.not_read + self.unknown
+        self.root
+            + self.depth
+            + self.no_table
+            + self.unreadable
+            + self.not_code
+            + self.not_read
+            + self.not_yet
+            + self.unknown
     }
 }
 

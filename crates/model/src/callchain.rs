@@ -66,12 +66,13 @@ impl StackFrame {
 
     /// The function names of a frame that is no call: the callchain is truncated there, and why. It stands in place of the callers that are
     /// missing. [`CallchainEnd::frame`] has it.
-    const TRUNCATED: [&str; 5] = [
+    const TRUNCATED: [&str; 6] = [
         "[truncated: too deep]",
         "[truncated: no unwind table]",
         "[truncated: stack not readable]",
         "[truncated: return address not in code]",
         "[truncated: unwind table not read yet]",
+        "[by frame pointers: may be truncated]",
     ];
 
     /// Returns a frame with only an address.
@@ -106,12 +107,22 @@ pub enum CallchainEnd {
     NotCode,
     /// In code whose table the recorder had not read yet.
     NotRead,
+    /// It is not known, as [`Self::Unknown`]: the recorder, which unwinds others, did not know the process yet.
+    NotYet,
 }
 
 impl CallchainEnd {
     /// All, in the order of their numbers in recordings.
-    pub const ALL: [Self; 7] =
-        [Self::Unknown, Self::Root, Self::Depth, Self::NoTable, Self::Unreadable, Self::NotCode, Self::NotRead];
+    pub const ALL: [Self; 8] = [
+        Self::Unknown,
+        Self::Root,
+        Self::Depth,
+        Self::NoTable,
+        Self::Unreadable,
+        Self::NotCode,
+        Self::NotRead,
+        Self::NotYet,
+    ];
 
     /// Returns the name of the frame that stands for the missing callers; `None`: none are missing, or it is not known.
     #[must_use]

@@ -75,6 +75,7 @@ fn head(session: &Session, diagnosis: Option<&Diagnosis>) -> serde_json::Result<
         "lacks": facts.lacks,
         "focus": facts.focus,
         "sampled": serde_json::to_value(&facts.sampled)?,
+        "callchain_ends": serde_json::to_value(facts.callchain_ends)?,
         "cost": serde_json::to_value(facts.cost)?,
         "conditions": serde_json::to_value(&facts.conditions)?,
     });

@@ -4,7 +4,7 @@ use crate::Options;
 use crate::counted;
 use crate::sections::has_all_sections;
 use crate::words::{TIE, bytes, ms, percent, plain, plural, time};
-use engine::{Condition, EngineError, Facts, Session, Summary, THREAD_STATES};
+use engine::{CallchainEnds, Condition, EngineError, Facts, Session, Summary, THREAD_STATES};
 use model::{Ns, SamplingOff};
 use page::Page;
 
@@ -201,6 +201,9 @@ pub fn write(page: &mut Page, session: &Session, options: &Options, is_of_sample
         if !is_of_samples {
             page.paragraph(&accounting_line(session.summary()));
         }
+        if let Some(ends) = session.facts().callchain_ends.and_then(callchains_line) {
+            page.paragraph(&ends);
+        }
         // Folders of earlier versions say it without any switch, too.
         if !is_of_samples && let Some(states) = thread_states(session.facts()) {
             page.paragraph(&format!("Thread states: {}", plain(states)));
@@ -284,6 +287,28 @@ fn overhead_line(session: &Session) -> String {
     words
 }
 
+/// Says how the callchains of programs ended; `None` if there are none, or if all follow frame pointers, so that it is not known.
+fn callchains_line(ends: CallchainEnds) -> Option<String> {
+    let all = ends.sum();
+    if ends.unknown == all {
+        return None;
+    }
+    let share = |count: u64| percent(count.cast_signed(), all.cast_signed());
+    let others = [
+        (ends.no_table, "end in code without an unwind table"),
+        (ends.not_read, "in code whose table was not read yet"),
+        (ends.depth, "are too deep"),
+        (ends.unreadable, "end at a part of the stack that cannot be read"),
+        (ends.not_code, "at a return address that is not in code"),
+        (ends.not_yet + ends.unknown, "follow frame pointers"),
+    ];
+    let others: Vec<String> = (others.iter().filter(|(count, _)| *count > 0))
+        .map(|(count, what)| format!("{} {what}", share(*count)))
+        .collect();
+    let others = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
+    Some(format!("Callchains of programs: {} of {all} reach the root{others}", share(ends.root)))
+}
+
 /// Whether a corewise with debug assertions recorded. Only recordings since version 0.2.0 have the condition.
 fn is_of_dev_build(conditions: &[Condition]) -> bool {
     let build = conditions.iter().find(|condition| condition.name == "corewise_build");
@@ -358,6 +383,18 @@ fn is_setting(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn callchains_that_end_before_the_root_are_counted_by_cause() {
+        let ends = CallchainEnds { root: 90, no_table: 7, not_yet: 3, ..CallchainEnds::default() };
+        let line = "Callchains of programs: 90.0 % of 100 reach the root; 7.0 % end in code without an unwind table, 3.0 % follow frame pointers";
+        assert_eq!(callchains_line(ends).as_deref(), Some(line));
+        let whole = CallchainEnds { root: 5, ..CallchainEnds::default() };
+        assert_eq!(callchains_line(whole).as_deref(), Some("Callchains of programs: 100.0 % of 5 reach the root"));
+        for unknown in [0, 4] {
+            assert_eq!(callchains_line(CallchainEnds { unknown, ..CallchainEnds::default() }), None);
+        }
+    }
 
     #[test]
     fn only_a_recording_of_the_dev_profile_is_of_a_dev_build() {
