@@ -200,8 +200,8 @@ def chains(names):
 def load(name, folder):
     """The command of a program at work, and the names of its threads; `None`: not here."""
     text = folder / "text"
-    text.write_bytes(b"".join(b"line %d of a text that can be compressed, %d\n" % (n, n * n) for n in range(600_000)))
-    script = "import json\nfor n in range(30):\n d=[{'k%d'%i: [i, str(i)]} for i in range(20000)]; json.loads(json.dumps(d)); sorted(str(x) for x in d)\n"
+    text.write_bytes(b"".join(b"line %d of a text that can be compressed, %d\n" % (n, n * n) for n in range(150_000)))
+    script = "import json\nfor n in range(8):\n d=[{'k%d'%i: [i, str(i)]} for i in range(20000)]; json.loads(json.dumps(d)); sorted(str(x) for x in d)\n"
     (folder / "script.py").write_text(script)
     (folder / "nginx.conf").write_text(
         "worker_processes 1; daemon off; pid %s/pid; error_log stderr crit; events {} http { access_log off; server { listen 18080; root %s; } }"
@@ -211,9 +211,9 @@ def load(name, folder):
     loads = {
         "xz": (["xz", "-k", "-6", "-T1", str(text)], {"xz"}),
         "python3": (["python3", str(folder / "script.py")], {"python3"}),
-        "redis-server": (["sh", "-c", "redis-server --port 16379 --save '' > /dev/null & P=$!; sleep 0.5; redis-benchmark -p 16379 -n 200000 -q; kill $P; wait"], {"redis-server"}),
+        "redis-server": (["sh", "-c", "redis-server --port 16379 --save '' > /dev/null & P=$!; sleep 0.5; redis-benchmark -p 16379 -n 100000 -q; kill $P; wait"], {"redis-server"}),
         "nginx": (["sh", "-c", f"nginx -c {folder}/nginx.conf & P=$!; sleep 0.5; wrk -t1 -c16 -d4 http://127.0.0.1:18080/; kill $P; wait"], {"nginx"}),
-        "ffmpeg": (["ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=duration=6:size=640x360:rate=30", "-y", str(folder / "o.mkv")], {"ffmpeg"}),
+        "ffmpeg": (["ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=duration=3:size=640x360:rate=30", "-y", str(folder / "o.mkv")], {"ffmpeg"}),
     }
     command, names = loads[name]
     needs = {"redis-server": "redis-benchmark", "nginx": "wrk"}.get(name, name)

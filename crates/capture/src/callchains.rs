@@ -444,6 +444,13 @@ impl Callchains {
                  target, so its mappings could not be read."
             ));
         }
+        let lost_mappings = self.mapped().lost;
+        if lost_mappings > 0 {
+            lacks.push(format!(
+                "{lost_mappings} records of what programs mapped are lost: callchains of processes that had ended by then may be addresses \
+                 without names."
+            ));
+        }
         if self.generated.several > 0 {
             let several = self.generated.several;
             lacks.push(format!(

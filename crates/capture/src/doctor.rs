@@ -153,12 +153,24 @@ fn programs() -> Vec<Finding> {
                 if tracer.reports_kernel_locks() { "recorded, with their holders" } else { tracer::NO_KERNEL_LOCKS },
                 "use Linux 6.16 or later, built with CONFIG_DETECT_HUNG_TASK_BLOCKER",
             ));
+            all.push(finding(
+                "callchains without frame pointers",
+                tracer.unwinding().is_some(),
+                Verdict::Partial,
+                if tracer.unwinding().is_some() {
+                    "unwound by the tables of programs (.eh_frame)"
+                } else {
+                    tracer::NO_UNWINDING
+                },
+                "use Linux 5.17 or later on x86-64 or arm64",
+            ));
             let listed_above = [
                 tracer::POLLED_SETTINGS,
                 tracer::NO_THROTTLES,
                 tracer::NO_YIELDS,
                 tracer::NO_CALLS,
                 tracer::NO_KERNEL_LOCKS,
+                tracer::NO_UNWINDING,
             ];
             for lack in tracer.lacks.iter().filter(|l| !listed_above.contains(&l.as_str())) {
                 all.push(finding("tracepoints", false, Verdict::Partial, lack.as_str(), ""));

@@ -26,7 +26,7 @@ impl Kept {
     /// Opens the file of a mapping, in the process's root or here; `None` if it is another file by now.
     pub fn mapped(pid: i32, name: &str, inode: u64) -> Option<File> {
         let is_same = |file: &File| inode != 0 && file.metadata().is_ok_and(|m| m.is_file() && m.ino() == inode);
-        let open = |path: &str| File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok();
+        let open = |path: &str| regular(File::options().read(true).custom_flags(libc::O_PATH).open(path).ok()?);
         // A program that was deleted is still there by its process.
         let program = || open(&format!("/proc/{pid}/exe")).filter(is_same);
         in_root(pid, name).filter(is_same).or_else(|| open(name).filter(is_same)).or_else(program)
@@ -34,11 +34,8 @@ impl Kept {
 
     /// Opens a file with this build id, in the process's root or here.
     pub fn with_id(pid: i32, name: &str, id: &str) -> Option<File> {
-        let is_it = |file: &File| {
-            let is_file = file.metadata().is_ok_and(|about| about.is_file());
-            is_file && build_id::of_file(&path_of(file)).as_deref() == Some(id)
-        };
-        let outside = || File::options().read(true).custom_flags(libc::O_NONBLOCK).open(name).ok();
+        let is_it = |file: &File| build_id::of_file(&path_of(file)).as_deref() == Some(id);
+        let outside = || regular(File::options().read(true).custom_flags(libc::O_PATH).open(name).ok()?);
         in_root(pid, name).filter(is_it).or_else(|| outside().filter(is_it))
     }
 
@@ -90,9 +87,15 @@ fn in_root(pid: i32, path: &str) -> Option<File> {
 
 /// Opens a file in the root of a process. The last part of the path may not be a link.
 fn within(root: &File, path: &str) -> Option<File> {
-    let how = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let how = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolved = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    openat2(root, path, how, Mode::empty(), resolved).ok().map(File::from)
+    openat2(root, path, how, Mode::empty(), resolved).ok().map(File::from).and_then(regular)
+}
+
+/// Opens for reading what was opened only as a path, if it is a file: to open a device or a pipe may have effects.
+fn regular(path: File) -> Option<File> {
+    path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    File::open(path_of(&path)).ok()
 }
 
 /// What a process is, by `/proc/PID/status`.

@@ -6,8 +6,8 @@
 use crate::mapped::page;
 use crate::mappings::Mapping;
 use crate::perf_events::{
-    Attr, FLAG_CLOCK, FLAG_COMM, FLAG_SAMPLE_ID_ALL, FLAG_TASK, RECORD_COMM, RECORD_EXIT, RECORD_FORK, SAMPLE_TID,
-    SAMPLE_TIME, open_on_cpu,
+    Attr, FLAG_CLOCK, FLAG_COMM, FLAG_SAMPLE_ID_ALL, FLAG_TASK, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_LOST,
+    SAMPLE_TID, SAMPLE_TIME, open_on_cpu,
 };
 use crate::samples;
 use crate::wire;
@@ -37,6 +37,9 @@ const FLAG_BUILD_ID: u64 = 1 << 34;
 const RECORD_MMAP2: u32 = 10;
 const MISC_COMM_EXEC: u16 = 1 << 13;
 const MISC_BUILD_ID: u16 = 1 << 14;
+
+/// The most programs of a process that are kept, by exec: the last ones.
+const MAX_IMAGES: usize = 8;
 
 /// What happened to a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,6 +77,8 @@ pub struct News {
     /// Those that mapped code, or called exec.
     pub changed: HashSet<i32>,
     pub ended: Vec<i32>,
+    /// Records were lost: anything may have happened.
+    pub lost: bool,
 }
 
 /// The most entries of each list of [`News`], if no one takes them.
@@ -89,6 +94,8 @@ pub struct MmapEvents {
     passes: u64,
     images: u64,
     news: News,
+    /// How many records the kernel could not write.
+    pub lost: u64,
 }
 
 impl MmapEvents {
@@ -118,8 +125,18 @@ impl MmapEvents {
     pub fn read(&mut self) {
         let until = wire::ns(samples::now());
         let mut records = std::mem::take(&mut self.pending);
+        let mut lost = 0;
         for buffer in &self.buffers {
-            buffer.drain(&mut |record| records.extend(parse(record)));
+            buffer.drain(&mut |record| match lost_by(record) {
+                Some(count) => lost += count,
+                None => records.extend(parse(record)),
+            });
+        }
+        if lost > 0 {
+            // What is missing may be of any of them.
+            self.processes.clear();
+            self.lost += lost;
+            self.news.lost = true;
         }
         self.take(records, until);
     }
@@ -151,9 +168,10 @@ impl MmapEvents {
         match what {
             Happened::Forked { parent } => {
                 let of_parent = self.processes.get(&parent).and_then(|parent| parent.images.last());
-                if let Some(mappings) = of_parent.map(|image| Arc::clone(&image.mappings))
-                    && self.processes.len() < MAX_PROCESSES
-                {
+                let mappings = of_parent.map(|image| Arc::clone(&image.mappings));
+                // A process that had the same number has ended.
+                self.processes.remove(&pid);
+                if let Some(mappings) = mappings.filter(|_| self.processes.len() < MAX_PROCESSES) {
                     let images = vec![begin(mappings)];
                     self.processes.insert(pid, Process { images, ended: None });
                 }
@@ -163,6 +181,9 @@ impl MmapEvents {
                     let image = begin(Arc::default());
                     let process = self.processes.entry(pid).or_default();
                     process.ended = None;
+                    if process.images.len() == MAX_IMAGES {
+                        process.images.remove(0);
+                    }
                     process.images.push(image);
                 }
             }
@@ -190,9 +211,9 @@ impl MmapEvents {
     }
 }
 
-/// Adds a mapping, in order of address; it replaces what was there.
+/// Adds a mapping, in order of address, if there is room; what was there is replaced in any case.
 fn insert(all: &mut Vec<Mapping>, new: Mapping) {
-    if new.from >= new.to || all.len() >= MAX_MAPPINGS {
+    if new.from >= new.to {
         return;
     }
     let mut rest = Vec::new();
@@ -208,9 +229,19 @@ fn insert(all: &mut Vec<Mapping>, new: Mapping) {
         old.from < old.to
     });
     for mapping in rest.into_iter().chain([new]) {
+        if all.len() >= MAX_MAPPINGS {
+            return;
+        }
         let at = all.partition_point(|old| old.from < mapping.from);
         all.insert(at, mapping);
     }
+}
+
+/// How many records were lost, if this record says so (`PERF_RECORD_LOST`: id, number).
+fn lost_by(record: &[u8]) -> Option<u64> {
+    let kind = u32::from_ne_bytes(record.get(..4)?.try_into().ok()?);
+    let count = u64::from_ne_bytes(record.get(16..24)?.try_into().ok()?);
+    (kind == RECORD_LOST).then_some(count)
 }
 
 /// Parses a record with its head.
@@ -362,6 +393,37 @@ mod tests {
             let whole = mmap(5, [0, 16, 0], 0, &inode, b"/a\0\0\0\0\0\0", 9);
             let _ = parse(&whole[..cut.min(whole.len())]);
         }
+    }
+
+    #[test]
+    fn lost_records_are_counted() {
+        let lost = record(RECORD_LOST, 0, &[7_u64, 12].map(u64::to_ne_bytes).concat(), 9);
+        assert_eq!((lost_by(&lost), parse(&lost)), (Some(12), None));
+        assert_eq!(lost_by(&record(RECORD_EXIT, 0, &[0; 16], 9)), None);
+        assert_eq!(lost_by(&lost[..12]), None);
+    }
+
+    #[test]
+    fn a_mapping_without_room_removes_what_was_there() {
+        let pages = (0..MAX_MAPPINGS as u64).map(|n| mapping(n << 12, (n + 1) << 12, 0, "a"));
+        let mut all: Vec<Mapping> = pages.collect();
+        insert(&mut all, mapping(0x1800, 0x2800, 0, "b"));
+        assert!(all.iter().all(|of| of.name == "a") && all.len() == MAX_MAPPINGS);
+        assert!(crate::mappings::at(&all, 0x1900).is_none() && crate::mappings::at(&all, 0x1100).is_some());
+    }
+
+    #[test]
+    fn only_the_last_programs_of_a_process_are_kept() {
+        let mut events = MmapEvents::default();
+        for at in 0..20 {
+            events.apply(Ns(at * 10), 5, Happened::Executed);
+            events.apply(Ns(at * 10 + 1), 5, Happened::Mapped(mapping(0x1000, 0x2000, 0, &at.to_string())));
+        }
+        let name = |at: i64| events.mappings(5, Ns(at), Ns(at)).map(|(_, all)| all[0].name.clone());
+        assert_eq!((name(195).as_deref(), name(125).as_deref(), name(115)), (Some("19"), Some("12"), None));
+        // The number is used again by a child of a process that is not known.
+        events.apply(Ns(300), 5, Happened::Forked { parent: 77 });
+        assert!(events.mappings(5, Ns(310), Ns(310)).is_none());
     }
 
     #[test]

@@ -30,7 +30,7 @@ const SAMPLE_RAW: u64 = 1 << 10;
 /// Samples begin with the id of their event, and other records end with it.
 const SAMPLE_IDENTIFIER: u64 = 1 << 16;
 
-const RECORD_LOST: u32 = 2;
+pub const RECORD_LOST: u32 = 2;
 pub const RECORD_COMM: u32 = 3;
 pub const RECORD_EXIT: u32 = 4;
 pub const RECORD_FORK: u32 = 7;

@@ -97,6 +97,10 @@ pub const NO_CALLS: &str = "The system calls in which threads wait, and what for
 pub const NO_KERNEL_LOCKS: &str = "Locks of the kernel for which threads wait are not recorded: this needs Linux 6.16 or later, \
     built with CONFIG_DETECT_HUNG_TASK_BLOCKER.";
 
+/// The sentence for a recording whose callchains are not unwound.
+pub const NO_UNWINDING: &str = "Callchains of programs follow frame pointers: in code without them, callers are missing or wrong. \
+    Unwinding by tables needs Linux 5.17 or later on x86-64 or arm64.";
+
 /// Programs that are not attached to tracepoints or functions: the recorder runs them.
 const OWN: [&str; 3] = ["hand_over_rest", "report_current_task", "all_threads"];
 
@@ -158,6 +162,7 @@ impl Tracer {
                 .map_err(|e| why("the kernel rejected the BPF programs", &e))?;
             Self::attach(object, cpus, options, has, marks, lacks)
         };
+        let wants_unwinding = options.unwind && (stacks || sampling.hz().is_some());
         // Some kernels do not let programs attach to functions. Nothing else depends on it.
         let has = Wanted {
             irq,
@@ -165,7 +170,8 @@ impl Tracer {
             functions: may_watch_functions(&btf),
             marks: !marks.is_empty(),
             stacks,
-            unwinds: options.unwind && (stacks || sampling.hz().is_some()) && may_unwind(&btf),
+            wants_unwinding,
+            unwinds: wants_unwinding && may_unwind(&btf),
             sampling,
             counters,
             infer,
@@ -510,7 +516,8 @@ struct Wanted {
     functions: bool,
     marks: bool,
     stacks: bool,
-    /// Whether user callchains are unwound by tables.
+    /// Whether user callchains are to be unwound by tables, and whether the kernel can.
+    wants_unwinding: bool,
     unwinds: bool,
     sampling: Sampling,
     /// How many events each CPU counts.
@@ -541,6 +548,9 @@ fn open(
     }
     if wanted.wait_objects && !keeps_blockers(btf) {
         lacks.push(NO_KERNEL_LOCKS.into());
+    }
+    if wanted.wants_unwinding && !wanted.unwinds {
+        lacks.push(NO_UNWINDING.into());
     }
     let has_request_disk = has_point("block_rq_issue") && has_field(btf, "request_queue", "disk");
     if !has_request_disk {

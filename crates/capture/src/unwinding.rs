@@ -6,11 +6,11 @@
 //!   mmap events of known ones ──────┘                └──▶ mappings, spaces
 //! ```
 //!
-//! A thread does this while the recording runs: a process has whole callchains a few milliseconds after it first occurs. Until then they
+//! A thread does this while the recording runs, and another one reads the tables, so that a large file does not keep the spaces waiting: a process has whole callchains a few milliseconds after it first occurs. Until then they
 //! are the kernel's, by frame pointers. The tables of the program that is to be recorded, and of the C library, are read before it starts. The files of the recorded command come first, and then small ones: those that many programs use are
 //! small.
 
-use crate::kept::{self, Kept};
+use crate::kept::Kept;
 use crate::libbpf::why;
 use crate::mapped::Mapped;
 use crate::mappings::{self, Mapping};
@@ -25,7 +25,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -48,13 +48,13 @@ const PERIOD_MS: i32 = 20;
 const PREPARE: Duration = Duration::from_secs(1);
 /// How often the spaces of processes that wait for tables are made again while tables are read.
 const RENEW: Duration = Duration::from_millis(20);
-/// The size of a file, bytes, up to which its table is read before the recorded command starts.
-const SMALL: u64 = 32 << 20;
 /// The most files that are open until their tables are read. Others are opened again when their processes' spaces are made again.
 const MAX_WAITING: usize = 128;
 /// The rows of a file whose table is not read yet: a callchain ends there.
 const NOT_READ: u32 = u32::MAX;
 
+/// The same while a table is read.
+const READING_PERIOD_MS: i32 = 2;
 /// How long after a mapping the others of the same program are waited for.
 const GATHER: Duration = Duration::from_millis(1);
 
@@ -150,6 +150,12 @@ struct Tables {
     files: HashMap<FileKey, Option<Rc<Loaded>>>,
     /// Files whose tables are to be read, in order.
     waiting: BTreeMap<(Rank, FileKey), File>,
+    /// To the thread that reads tables, and from it; and the file that it has.
+    read: Sender<(FileKey, File)>,
+    done: Receiver<(FileKey, Option<Table>)>,
+    reading: Option<FileKey>,
+    /// The program of this process: its table is not of interest to those who record others.
+    itself: Option<PathBuf>,
     vdso: Option<Option<Rc<Loaded>>>,
     /// Files that found no room.
     without_room: u64,
@@ -236,14 +242,26 @@ impl Thread {
     }
 }
 
-/// Waits until something is mapped, or for the period; not if there is work. Returns what happened to processes.
+/// Reads the tables of files, until no one sends more.
+fn read_tables(files: &Receiver<(FileKey, File)>, done: &Sender<(FileKey, Option<Table>)>) {
+    for (key, file) in files {
+        let table = Table::of_open(file).ok();
+        if done.send((key, table)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits until something is mapped, or for the period, which is short while a table is read. Returns what happened to processes.
 fn wait(events: &Mutex<MmapEvents>, is_idle: bool) -> News {
     let lock = || events.lock().unwrap_or_else(PoisonError::into_inner);
     let mut fds: Vec<libc::pollfd> =
         lock().descriptors().map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
     // SAFETY: as many as the list has; the descriptors are open as long as `events`.
-    let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, if is_idle { PERIOD_MS } else { 0 }) };
-    if ready > 0 && is_idle {
+    let ready = unsafe {
+        libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, if is_idle { PERIOD_MS } else { READING_PERIOD_MS })
+    };
+    if ready > 0 {
         std::thread::sleep(GATHER);
     }
     let mut events = lock();
@@ -253,7 +271,14 @@ fn wait(events: &Mutex<MmapEvents>, is_idle: bool) -> News {
 
 impl Unwinder {
     fn new(maps: Maps, memory: Mapped, target: Option<i32>) -> Self {
+        let ((read, files), (send, done)) = (channel(), channel());
+        // Without the thread, no table is ever read, and the callchains say so.
+        let _ = std::thread::Builder::new().name("unwind reader".into()).spawn(move || read_tables(&files, &send));
         let tables = Tables {
+            read,
+            done,
+            reading: None,
+            itself: std::env::current_exe().ok(),
             banks_map: maps.banks,
             banks: Vec::new(),
             used: 0,
@@ -269,34 +294,36 @@ impl Unwinder {
 
     /// Reads the tables of what is recorded first, and of the libraries of this process, which most programs have.
     fn prepare(&mut self, first: &First) {
-        if let Some(pid) = first.process {
-            self.refresh(pid);
-        }
-        if let Some(program) = &first.program {
-            self.tables.read_program(program);
+        match (&first.program, first.process) {
+            (Some(program), _) => self.tables.read_program(program),
+            (None, Some(pid)) => self.refresh(pid),
+            (None, None) => {}
         }
         let own = std::process::id().cast_signed();
-        let itself = std::env::current_exe().ok();
         for mapping in mappings::of_process(own).unwrap_or_default() {
-            if Some(Path::new(&mapping.name)) != itself.as_deref() {
-                self.tables.entry(own, false, &mapping);
-            }
+            self.tables.entry(own, false, &mapping);
         }
-        let libraries = |rank: &Rank| !rank.0 && rank.1 < SMALL;
-        while self.tables.waiting.first_key_value().is_some_and(|((rank, _), _)| libraries(rank)) {
-            self.tables.read_one();
+        let end = Instant::now() + PREPARE;
+        while self.tables.waiting.keys().any(|((is_other, _), _)| !is_other) || self.tables.reading.is_some() {
+            let left = end.saturating_duration_since(Instant::now());
+            self.tables.read_next();
+            if left.is_zero() || !self.tables.take(left) {
+                break;
+            }
         }
     }
 
     /// Whether there is nothing to read.
     fn is_idle(&self) -> bool {
-        self.tables.waiting.is_empty() && self.waiting.is_empty()
+        self.tables.reading.is_none() && self.tables.waiting.is_empty() && self.waiting.is_empty()
     }
 
-    /// Reads the table of the smallest file that waits. Makes the spaces of the processes that wait for it again, from time to time.
+    /// Takes the table that was read, if it is, and has the next one read. Makes the spaces of the processes that wait for tables again, from
+    /// time to time.
     fn read_a_table(&mut self) {
-        self.tables.read_one();
-        if self.renewed.elapsed() >= RENEW || self.tables.waiting.is_empty() {
+        let taken = self.tables.take(Duration::ZERO);
+        self.tables.read_next();
+        if !self.waiting.is_empty() && (taken && self.renewed.elapsed() >= RENEW || self.tables.reading.is_none()) {
             self.renewed = Instant::now();
             std::mem::take(&mut self.waiting).into_iter().for_each(|pid| self.refresh(pid));
         }
@@ -314,6 +341,9 @@ impl Unwinder {
             if let Some(run) = self.processes.get(&parent).map(Rc::clone) {
                 self.set(child, Some(run));
             }
+        }
+        if news.lost {
+            self.waiting.extend(self.processes.keys());
         }
         let mut changed: HashSet<i32> = news
             .changed
@@ -465,9 +495,10 @@ impl Tables {
             self.waiting.extend(file.map(|file| ((first, key), file)));
             return Known::NotRead;
         }
-        if self.waiting.len() >= MAX_WAITING {
+        if self.waiting.len() >= MAX_WAITING || self.reading.as_ref() == Some(&key) {
             return Known::NotRead;
         }
+        let is_other = is_other || self.itself.as_deref() == Some(Path::new(&mapping.name));
         let file = Kept::mapped(pid, &mapping.name, mapping.inode);
         let Some((size, file)) = file.and_then(|file| Some((file.metadata().ok()?.len(), file))) else {
             // It is another file by now.
@@ -488,12 +519,23 @@ impl Tables {
         self.waiting.insert(((false, about.len()), key), file);
     }
 
-    /// Reads the table of the smallest file that waits.
-    fn read_one(&mut self) {
-        let Some(((_, key), file)) = self.waiting.pop_first() else { return };
-        let table = Table::of_file(&kept::path_of(&file)).ok();
+    /// Has the table of the first file that waits read, if none is.
+    fn read_next(&mut self) {
+        if self.reading.is_none()
+            && let Some(((_, key), file)) = self.waiting.pop_first()
+        {
+            self.reading = self.read.send((key.clone(), file)).is_ok().then_some(key);
+        }
+    }
+
+    /// Takes the table that was read; waits so long for it. Returns whether there was one.
+    fn take(&mut self, patience: Duration) -> bool {
+        let done = if patience.is_zero() { self.done.try_recv().ok() } else { self.done.recv_timeout(patience).ok() };
+        let Some((key, table)) = done else { return false };
+        self.reading = None;
         let loaded = table.and_then(|table| self.load(table));
         self.files.insert(key, loaded);
+        true
     }
 
     /// Adds a table to the banks.
