@@ -166,9 +166,8 @@ impl Table {
                     Err(_) => break true,
                 };
                 let relative = |address: u64| address.checked_sub(self.base).and_then(|at| u32::try_from(at).ok());
-                let (Some(at), Some(end)) = (relative(row.start_address()), relative(row.end_address())) else {
-                    break true;
-                };
+                let Some(at) = relative(row.start_address()) else { break true };
+                let end = relative(row.end_address()).unwrap_or(to).min(to);
                 if at >= to {
                     break false;
                 }

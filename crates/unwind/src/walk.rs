@@ -180,7 +180,15 @@ fn caller_by_row(
     let fp = match (row.kind(), row.fp()) {
         (Kind::FpDeref, _) => memory.word(now.fp)?,
         (_, 0) => now.fp,
-        (_, n) => memory.word(cfa.checked_sub(8 * n)?)?,
+        (_, n) => {
+            let at = cfa.checked_sub(8 * n)?;
+            match memory.word(at) {
+                Some(fp) => fp,
+                // Below the stack pointer: the function has taken its own copy back and is about to return, or has not changed it yet.
+                None if at < now.sp => now.fp,
+                None => return None,
+            }
+        }
     };
     Some(Step::Caller(Registers { pc, sp: cfa, fp, lr: now.lr }))
 }
