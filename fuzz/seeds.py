@@ -212,6 +212,22 @@ def seeds():
         for nth, block in enumerate(re.findall(rb"^```tables\n(.*?)^```", path.read_bytes(), re.M | re.S)):
             yield "printed", f"{path.stem}-{nth}", b"\n" + block
     yield from symbols()
+    yield from unwind()
+
+
+def unwind():
+    """Yields programs with call frame information and a stack after each, whose size in words is the first byte."""
+    stack = b"".join(struct.pack("<Q", word) for word in [0x7F << 56, 0x7F << 56 | 64, 0, 3] + [0x55 << 56 | 0x1010, 0x7F << 56 | 96] * 10)
+    source = "int b(int *p) { return *p; }\nint a(int x) { _Alignas(64) int y[16] = {x}; int *p = __builtin_alloca(x); p[0] = 1; return b(y) + b(p); }\n"
+    source += "void _start(void) { a(3); }\n"
+    if shutil.which("gcc") is None:
+        return
+    for name, options in {"sp": ["-fomit-frame-pointer"], "fp": ["-fno-omit-frame-pointer"], "debug": ["-fno-asynchronous-unwind-tables", "-g"], "gz": ["-fno-asynchronous-unwind-tables", "-g", "-gz=zlib"]}.items():
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "a.c").write_text(source)
+            options = ["-O1", "-fno-inline", "-fno-stack-protector", "-nostdlib", "-Wl,-z,noseparate-code", *options]
+            subprocess.run(["gcc", *options, "a.c", "-o", "a"], cwd=folder, check=True)
+            yield "unwind", name, bytes([len(stack) // 8]) + (Path(folder) / "a").read_bytes() + stack
 
 
 def symbols():
@@ -240,7 +256,7 @@ def symbols():
 
 def sources(target):
     """Returns the source files of a target's reader."""
-    folders = {"printed": ["printed/src"], "symbols": ["symbols/src"], "machine_text": ["topology/src"], "machine_folder": ["topology/src"]}
+    folders = {"printed": ["printed/src"], "symbols": ["symbols/src"], "unwind": ["unwind/src"], "machine_text": ["topology/src"], "machine_folder": ["topology/src"]}
     names = folders.get(target, [f"import/src/formats/{target}", f"import/src/formats/{target}.rs"])
     if target not in folders and target not in ("present_mon", "mango_hud", "cap_frame_x"):
         names += ["import/src/tracepoint"]
