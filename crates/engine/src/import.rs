@@ -76,6 +76,7 @@ pub fn import(
         progress(Progress { events: accounted.totals.events, stretches: true });
         let mut writer = writing.writer;
         let first_new = writing.stacks.names.len();
+        accounted.facts.lacks.extend(options.tables.sentences());
         accounted.facts.nameless = name_frames(&mut writing.stacks, options);
         writer.names(&writing.stacks.names[first_new..])?;
         writer.stacks(&writing.stacks.chains)?;

@@ -17,6 +17,7 @@ mod summary;
 mod symbolize;
 mod tables;
 mod times;
+mod unwinding;
 
 pub use analysis::BandSteps;
 pub use analysis::rates::TypeMatters;
@@ -60,3 +61,4 @@ pub use topology::cpulist;
 pub use topology::{BadMachine, Chosen, Cpu, CpuChoice, IdleState, Machine, draw, live, machine_text, named_cpus};
 /// What a machine's cores cost.
 pub use topology::{Cost, CostUnit, Costs, Estimate, Measured, PairClass, TypicalCost};
+pub use unwinding::FoundTables;

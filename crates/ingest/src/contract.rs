@@ -3,6 +3,7 @@
 use crate::{Facts, Ledger, Offer};
 use model::{Batch, MaybeNs};
 use std::io::{Read, Seek};
+use std::sync::Arc;
 
 /// Whether the first bytes of a file match a format.
 ///
@@ -183,6 +184,9 @@ pub trait Stream {
     /// # Errors
     /// [`Fatal`] if reading cannot continue; events delivered before stay valid.
     fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal>;
+
+    /// Takes what finds the call frame information of recorded files, before the first batch. Streams that have no copies of stacks ignore it.
+    fn unwind_by(&mut self, _tables: &Arc<dyn unwind::Tables>) {}
 }
 
 /// How far a stream is complete.

@@ -75,7 +75,8 @@ impl SymbolPath {
     }
 
     /// Returns a copy of a file with this build id.
-    fn copy(&self, file: &str, id: &str) -> Option<PathBuf> {
+    #[must_use]
+    pub fn copy(&self, file: &str, id: &str) -> Option<PathBuf> {
         let cached = self.cached(id);
         let copies = ["elf", "vdso"].map(|copy| Some(cached.as_ref()?.join(copy)));
         let named = Path::new(file);

@@ -21,6 +21,8 @@ const PAGE: u64 = 4096;
 pub enum Why {
     /// The file cannot be opened, or is none that can be read twice.
     NotFound,
+    /// The recording lacks its build id, so that no file is known to be the same.
+    NoBuildId,
     /// It is no ELF file, or a damaged one.
     NotElf,
     /// It is for a machine whose call frame information is not read.
@@ -37,6 +39,7 @@ impl Why {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::NotFound => "the file cannot be read",
+            Self::NoBuildId => "the recording lacks the file's build id",
             Self::NotElf => "the file is not a readable ELF file",
             Self::OtherMachine => {
                 "the file is for a machine whose call frame information is not read (x86-64 and arm64 are)"

@@ -8,11 +8,13 @@ mod cfi;
 mod elf;
 mod row;
 mod table;
+mod tables;
 mod walk;
 
 pub use elf::{Segment, Why};
 pub use row::{Kind, Row};
 pub use table::Table;
+pub use tables::{Endings, Tables};
 pub use walk::{Code, Ended, Memory, Registers, Walk, walk};
 
 /// An instruction set whose call frame information is read.

@@ -26,9 +26,11 @@ pub trait Memory {
 pub enum Code<'t> {
     /// Code of a file with a table, and the address relative to the table's base.
     Table(&'t Table, u32),
+    /// Code with this row.
+    Row(Row),
     /// Code without a table: generated at run time, or of a file without call frame information. Its frame pointers are followed.
     NoTable,
-    /// Code whose table could not be read. The walk ends.
+    /// Code that has no rule, or whose table could not be read. The walk ends.
     Missing,
     /// No code.
     Nothing,
@@ -114,6 +116,7 @@ pub fn walk<'t>(
                 Some(row) => by_row(machine, row, now, exact, looked_up, memory),
                 None => Step::Ends(Ended::NoTable),
             },
+            Code::Row(row) => by_row(machine, row, now, exact, looked_up, memory),
             Code::NoTable => by_frame_pointer(now, exact, memory),
             Code::Missing => Step::Ends(Ended::NoTable),
             Code::Nothing => Step::Ends(Ended::Unreadable),

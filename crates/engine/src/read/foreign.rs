@@ -1,6 +1,7 @@
 //! A file of another tool, accounted for.
 
 use super::{Accounted, account_with, name_frames, stretches};
+use crate::unwinding::FoundTables;
 use crate::{EngineError, PassOptions, Source};
 use account::{Collector, Sink, Stretches};
 use ingest::{Facts, Limits};
@@ -16,6 +17,8 @@ pub(crate) struct Foreign {
     pub(crate) stacks: Arc<Stacks>,
     /// The stretches, if the options say to keep them.
     kept: Option<Stretches>,
+    /// By which copies of stacks were unwound.
+    tables: FoundTables,
 }
 
 impl Foreign {
@@ -29,8 +32,9 @@ impl Foreign {
             let (accounted, stacks, ()) = read(source.as_ref(), options, || ())?;
             (accounted, stacks, None)
         };
+        accounted.facts.lacks.extend(options.tables.sentences());
         accounted.facts.lacks.extend(name_frames(&mut stacks, options));
-        Ok(Self { source, accounted, stacks: Arc::new(stacks), kept })
+        Ok(Self { source, accounted, stacks: Arc::new(stacks), kept, tables: options.tables.clone() })
     }
 
     /// Passes on the stretches; reads the source again if they were not kept.
@@ -59,7 +63,9 @@ impl Foreign {
         mut each: impl FnMut(&mut Batch) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let failed = |fatal| EngineError::Source { path: self.source.path().to_owned(), fatal };
-        let opened = self.source.open().map_err(failed)?;
+        let mut opened = self.source.open().map_err(failed)?;
+        let tables = self.tables.begin(None);
+        opened.streams.iter_mut().for_each(|stream| stream.unwind_by(&tables));
         let read = ingest::run(opened, self.accounted.reading, Limits::default(), |batch| {
             each(batch).map(ControlFlow::Continue)
         });

@@ -5,6 +5,7 @@ pub(crate) mod foreign;
 pub(crate) mod inferred;
 mod stored;
 
+use crate::unwinding::FoundTables;
 use crate::{EngineError, Source};
 use account::{Accountant, Collector, InferredIndex, Laws, LossIndex, Rules, Sink, Stretches, Totals};
 use ingest::{Ending, Facts, Ingested, Limits, Reading};
@@ -48,6 +49,8 @@ pub struct PassOptions {
     pub read_only: bool,
     /// Where to look up functions that the source does not name; by default in this machine's usual places.
     pub symbols: Option<SymbolPath>,
+    /// The call frame information by which copies of stacks are unwound. Options for readings of the same source share it.
+    pub tables: FoundTables,
     /// How an earlier reading of the same source ended; this one must end in the same way.
     pub ending: Option<Ending>,
 }
@@ -133,7 +136,9 @@ pub fn account_with<S: Sink>(
     let mut ending = options.ending.clone();
     loop {
         let failed = |fatal| EngineError::Source { path: source.path().to_owned(), fatal };
-        let opened = source.open().map_err(failed)?;
+        let mut opened = source.open().map_err(failed)?;
+        let tables = options.tables.begin(options.symbols.as_ref());
+        opened.streams.iter_mut().for_each(|stream| stream.unwind_by(&tables));
         let mut facts = opened.facts.clone();
         if facts.has_waking.is_none() || facts.has_wakeup.is_none() {
             let seen = match wakes {

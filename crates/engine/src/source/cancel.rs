@@ -83,4 +83,8 @@ impl Stream for CancellableStream {
             self.stream.next(out, bad)
         }
     }
+
+    fn unwind_by(&mut self, tables: &Arc<dyn unwind::Tables>) {
+        self.stream.unwind_by(tables);
+    }
 }

@@ -13,7 +13,7 @@ use crate::EngineError;
 use ingest::{Anomaly, Fatal, Ledger, Opened, Reach, Stream};
 use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use store::{ContentHash, SourceFile, SourceId};
 
 /// A source, and the offset of its clock.
@@ -265,6 +265,10 @@ impl Stream for Shifted {
             Reach::Until(t) => Reach::Until(self.moved_if_known(t)),
             Reach::End => Reach::End,
         })
+    }
+
+    fn unwind_by(&mut self, tables: &Arc<dyn unwind::Tables>) {
+        self.inner.unwind_by(tables);
     }
 }
 

@@ -118,6 +118,12 @@ pub(super) fn kernel_at_least(header: &Header, major: u32, minor: u32) -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
 }
 
+/// Returns the recorded machine's architecture, as `uname` names it.
+pub(super) fn arch(header: &Header) -> Option<String> {
+    let (_, bytes) = header.features.iter().find(|(feature, _)| *feature == ARCH)?;
+    Section { bytes, order: header.order }.text()
+}
+
 struct Section<'a> {
     bytes: &'a [u8],
     order: ByteOrder,

@@ -56,6 +56,10 @@ pub(super) struct Attr {
     period: u64,
     pub(super) sample_type: u64,
     pub(super) read_format: u64,
+    /// What the samples' records of branches are (`branch_sample_type`).
+    pub(super) branches: u64,
+    /// Which registers of the program the samples have (`sample_regs_user`).
+    pub(super) registers: u64,
     pub(super) sample_id_all: bool,
     pub(super) inherit: bool,
     pub(super) enable_on_exec: bool,
@@ -87,6 +91,8 @@ impl Attr {
             period: u64_at(16)?,
             sample_type: u64_at(24)?,
             read_format: u64_at(32)?,
+            branches: u64_at(72).unwrap_or(0),
+            registers: u64_at(80).unwrap_or(0),
             inherit: bit(1),
             enable_on_exec: bit(12),
             sample_id_all: bit(18),
@@ -103,9 +109,10 @@ impl Attr {
         self.kind == 2 // PERF_TYPE_TRACEPOINT
     }
 
-    /// Whether its samples have copies of the stack, from which perf unwinds callchains later.
-    pub(super) fn copies_stacks(&self) -> bool {
-        self.sample_type & 1 << 13 != 0 // PERF_SAMPLE_STACK_USER
+    /// Whether its samples have the processor's records of the calls that have not returned (`--call-graph lbr`).
+    pub(super) fn records_calls(&self) -> bool {
+        const BRANCH_STACK: u64 = 1 << 11;
+        self.sample_type & BRANCH_STACK != 0 && self.branches & super::user_stack::CALL_STACK != 0
     }
 
     fn has_callchains(&self) -> bool {

@@ -102,6 +102,12 @@ enum Found {
     Nothing,
 }
 
+/// Whether a path is the kernel's name for memory of no file, such as that of generated code: `[heap]`, `//anon`, `/memfd:…`.
+pub(super) fn is_of_no_file(path: &[u8]) -> bool {
+    const NAMES: [&[u8]; 5] = [b"//anon", b"/anon_hugepage", b"/memfd:", b"/dev/zero", b"/SYSV"];
+    path != b"[vdso]" && (!path.starts_with(b"/") || NAMES.iter().any(|name| path.starts_with(name)))
+}
+
 /// All address spaces.
 #[derive(Default)]
 pub(super) struct Mappings {

@@ -17,6 +17,7 @@
 //!   sample  the fields of a record                   stacks    callchains and their IDs
 //!   reach   the time up to which all is read         mappings  what their addresses refer to
 //!   profile the event whose samples are shown        throttling  when the kernel did not sample
+//!   user_stack  copies of stacks, and records of calls
 //! ```
 
 mod cpu_map;
@@ -32,6 +33,7 @@ mod stacks;
 mod stream;
 mod throttling;
 mod tracing;
+mod user_stack;
 
 use crate::sampled;
 use crate::tracepoint::{EventFormat, state_source};
@@ -223,10 +225,10 @@ fn facts(
     if !whole_machine && has_switches {
         lacks.push("Only single threads were recorded: CPU time outside them is unknown.".to_owned());
     }
-    if header.attrs.iter().any(header::Attr::copies_stacks) {
+    if header.attrs.iter().any(header::Attr::records_calls) {
         lacks.push(
-            "Callchains were recorded as copies of the stacks (--call-graph dwarf), which corewise does not unwind: give it the text of `perf script`, \
-             which does, or record with --call-graph fp or lbr."
+            "Callchains of programs are the processor's records of calls (--call-graph lbr): the last 8 to 32 of each thread, which need not \
+             reach the root."
                 .to_owned(),
         );
     }

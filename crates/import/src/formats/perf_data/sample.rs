@@ -2,6 +2,7 @@
 //! (`perf_event.h`, PERF_RECORD_SAMPLE and `struct sample_id`).
 
 use super::header::Attr;
+use super::user_stack::{self, Parts, UserStack};
 use crate::tracepoint::ByteOrder;
 use model::{CoreType, CpuId, Ns, Pid, Tid};
 
@@ -39,7 +40,10 @@ pub(super) struct Layout {
     fixed: usize,
     read: Option<u64>,
     callchain: bool,
+    /// Whether a record follows the callchain, and whether it is that of a tracepoint.
+    has_raw: bool,
     raw: bool,
+    user: Parts,
     /// Whether the samples are those of a profiler.
     profile: bool,
     /// The type of the cores that the event counts on, if its PMU says it.
@@ -71,6 +75,8 @@ pub(super) struct Sample<'b> {
     /// The address at which a profiler found the thread. The callchain contains it too, if there is one.
     pub(super) ip: Option<u64>,
     pub(super) core: CoreType,
+    /// What the sample has of the program's stack, other than its callchain.
+    pub(super) user: UserStack<'b>,
 }
 
 impl Layout {
@@ -113,7 +119,9 @@ impl Layout {
             read: has(READ).then_some(attr.read_format),
             callchain: has(CALLCHAIN),
             // Some tools request it for all events. Only tracepoints have a record of their own there.
+            has_raw: has(RAW),
             raw: has(RAW) && attr.is_tracepoint(),
+            user: Parts::of(attr),
             profile: attr.is_profile,
             core: attr.core,
             id_tid,
@@ -147,14 +155,18 @@ impl Layout {
             chain = body.get(at + 8..)?.get(..count.checked_mul(8)?)?;
             at += 8 + chain.len();
         }
-        let raw = if self.raw {
+        let raw = if self.raw || self.has_raw && self.user.any() {
             let size = order.u32_at(body, at)? as usize;
-            Some(body.get(at + 4..)?.get(..size)?)
+            let raw = body.get(at + 4..)?.get(..size)?;
+            at += 4 + size;
+            Some(raw).filter(|_| self.raw)
         } else {
             None
         };
+        // A damaged one leaves the rest of the sample as it is.
+        let user = if self.user.any() { user_stack::read(self.user, body.get(at..)?, order) } else { None };
         let ip = self.ip.filter(|_| self.profile).and_then(|at| order.u64_at(body, at));
-        Some(Sample { stamp, chain, raw, ip, core: self.core })
+        Some(Sample { stamp, chain, raw, ip, core: self.core, user: user.unwrap_or_default() })
     }
 
     /// Returns the stamp at the end of a record that is not a sample; `None` if there is none.

@@ -8,12 +8,14 @@ use super::reach::Reached;
 use super::sample::{Layout, Sample, Stamp};
 use super::stacks::{Mode, Stacks};
 use super::throttling::{Subject, Throttling};
+use super::user_stack::{Unwinder, UserStack};
 use crate::sampled::IDLE_SAMPLE;
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names};
 use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
 use model::{Batch, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The number of threads in the cache of processes.
 const RECENT_SLOTS: usize = 4096;
@@ -40,6 +42,7 @@ struct Records {
     /// The process in the last sample of each thread, by the low bits of its TID: it rarely changes.
     recent_processes: Vec<(Tid, Pid)>,
     stacks: Stacks,
+    unwinder: Unwinder,
     losses: Losses,
     throttling: Throttling,
     /// Whether the events are those of CPUs, and not of threads.
@@ -162,6 +165,7 @@ impl<'a> PerfStream<'a> {
             has_switch |= format.name == "sched_switch"
                 && header.attrs.iter().any(|a| a.is_tracepoint() && a.config == u64::from(format.id));
         }
+        let unwinder = Unwinder::new(super::features::arch(&header).as_deref(), header.order);
         let preempt_recorded = super::features::kernel_at_least(&header, 4, 17);
         let records = Records {
             order: header.order,
@@ -174,6 +178,7 @@ impl<'a> PerfStream<'a> {
             processes: FxHashMap::default(),
             recent_processes: vec![(Tid::UNKNOWN, Pid::UNKNOWN); RECENT_SLOTS],
             stacks: Stacks::default(),
+            unwinder,
             losses: Losses::default(),
             throttling: Throttling::new(
                 header.attrs.iter().map(|attr| attr.name.clone()).collect(),
@@ -214,6 +219,10 @@ impl Stream for PerfStream<'_> {
         }
         Ok(Reach::Until(MaybeNs::new(self.records.reached.within_round())))
     }
+
+    fn unwind_by(&mut self, tables: &Arc<dyn unwind::Tables>) {
+        self.records.unwinder.unwind_by(tables);
+    }
 }
 
 impl Records {
@@ -247,13 +256,17 @@ impl Records {
     #[inline]
     fn sample(&mut self, record: &Record<'_>, out: &mut Batch, bad: &mut dyn Ledger) -> Option<()> {
         let layout = self.layouts.get(record.body, self.order, true)?;
-        let Sample { stamp, chain, raw, ip, core } = layout.sample(record.body, self.order)?;
+        let Sample { stamp, chain, raw, ip, core, user } = layout.sample(record.body, self.order)?;
         let profiled = ip.filter(|_| stamp.tid.0 > 0);
         if raw.is_none() && ip.is_some() && stamp.tid == Tid::IDLE {
             bad.anomaly(IDLE_SAMPLE, record.offset, Anomaly::Warning);
         }
         let (mut stack, mode) = (StackId::NONE, Mode::of_record(record.misc));
-        if !chain.is_empty() && (profiled.is_some() || raw.is_some_and(|r| self.decoder.is_switch(r))) {
+        let has_stack = profiled.is_some() || raw.is_some_and(|r| self.decoder.is_switch(r));
+        let unwound = if has_stack && user.any() { self.unwound(&user, chain, (stamp, mode, ip), out) } else { None };
+        if let Some(unwound) = unwound {
+            stack = unwound;
+        } else if !chain.is_empty() && has_stack {
             stack = self.stack(chain, (stamp, mode), out);
         } else if let Some(ip) = profiled {
             stack = self.stacks.id(std::iter::once(ip), (stamp, mode), &mut self.mappings, &mut self.names, out);
@@ -417,6 +430,22 @@ impl Records {
         self.stacks.id(addresses, place, &mut self.mappings, &mut self.names, out)
     }
 
+    /// Returns the callchain of a sample that has the program's part in another form.
+    #[cold]
+    fn unwound(
+        &mut self,
+        user: &UserStack<'_>,
+        chain: &[u8],
+        (stamp, mode, ip): (Stamp, Mode, Option<u64>),
+        out: &mut Batch,
+    ) -> Option<StackId> {
+        let order = self.order;
+        let chain = chain.chunks_exact(8).filter_map(|b| order.u64_at(b, 0));
+        let addresses = self.unwinder.chain(user, chain, (stamp, mode, ip), &mut self.mappings)?;
+        let addresses = addresses.iter().copied();
+        Some(self.stacks.id(addresses, (stamp, mode), &mut self.mappings, &mut self.names, out))
+    }
+
     /// Unreadable bytes are lost events. They may be of any CPU, from its last event before to its next one after.
     fn gaps(&mut self, frames: &mut Frames<'_>, bad: &mut dyn Ledger) {
         for gap in frames.gaps() {
@@ -426,6 +455,7 @@ impl Records {
     }
 
     fn end(&mut self, out: &mut Batch) {
+        self.unwinder.end();
         out.events.extend(self.losses.at_end(self.reached.latest(), 0));
         out.sampling_off = self.throttling.finish(self.reached.latest());
     }

@@ -5,12 +5,15 @@ mod fixtures;
 mod mappings;
 mod records;
 mod samples;
+mod user_stack;
 pub(crate) mod writer;
 
 use import::formats::perf_data::PerfData;
 use ingest::{Anomalies, Facts, Fatal, Importer, Input, Limits, Ordered};
 use model::{Batch, Event, EventKind, NameId, Ns, SamplingOff, StackFrame};
 use std::io::Cursor;
+use std::sync::Arc;
+use unwind::Tables;
 
 /// The contents of a source.
 pub(crate) struct Read {
@@ -32,6 +35,13 @@ pub(crate) fn file(bytes: &[u8]) -> Result<Read, Fatal> {
 
 pub(crate) fn pipe(bytes: &[u8]) -> Result<Read, Fatal> {
     Ok(read(PerfData.open(Input::Pipe(Box::new(bytes)))?))
+}
+
+/// Reads a file with the tables of the files in it.
+fn unwound(bytes: &[u8], tables: &Arc<dyn Tables>) -> Read {
+    let mut opened = PerfData.open(Input::File(Box::new(Cursor::new(bytes)))).unwrap();
+    opened.streams.iter_mut().for_each(|stream| stream.unwind_by(tables));
+    read(opened)
 }
 
 fn read(opened: ingest::Opened<'_>) -> Read {

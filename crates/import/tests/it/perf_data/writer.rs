@@ -89,18 +89,29 @@ pub struct Attr {
     /// Bits of the flags: 18 sample_id_all, 26 context_switch, 1 inherit, …
     pub flags: Vec<u32>,
     pub ids: Vec<u64>,
+    /// `branch_sample_type` and `sample_regs_user`.
+    pub more: [u64; 2],
 }
 
 impl Attr {
     pub fn tracepoint(id: u16, sample_type: u64) -> Self {
-        Self { kind: 2, config: id.into(), sample_type, read_format: 0, flags: vec![18], ids: vec![u64::from(id) * 10] }
+        Self {
+            kind: 2,
+            config: id.into(),
+            sample_type,
+            read_format: 0,
+            flags: vec![18],
+            ids: vec![u64::from(id) * 10],
+            more: [0; 2],
+        }
     }
 
     fn bytes(&self, order: Order) -> Vec<u8> {
         let flags = self.flags.iter().fold(0_u64, |all, bit| all | 1 << bit).to_le_bytes();
         let flags = if order == Order::Big { flags.map(u8::reverse_bits) } else { flags };
         let b = Bytes::new(order).u32(self.kind).u32(128).u64(self.config).u64(1);
-        b.u64(self.sample_type).u64(self.read_format).raw(&flags).padded(128).1
+        let b = b.u64(self.sample_type).u64(self.read_format).raw(&flags).padded(72);
+        b.u64(self.more[0]).u64(self.more[1]).padded(128).1
     }
 }
 
@@ -124,7 +135,8 @@ impl PerfData {
     /// Starts a file as with `-e dummy --switch-events`.
     pub fn of_switch_records(order: Order, release: &str) -> Self {
         let sample_type = TID | TIME | CPU | IDENTIFIER;
-        let attr = Attr { kind: 1, config: 9, sample_type, read_format: 0, flags: vec![18, 26], ids: vec![1] };
+        let attr =
+            Attr { kind: 1, config: 9, sample_type, read_format: 0, flags: vec![18, 26], ids: vec![1], more: [0; 2] };
         Self { order, attrs: vec![attr], records: Vec::new(), features: Vec::new(), tracing: Vec::new() }
             .release(release)
     }
@@ -139,6 +151,7 @@ impl PerfData {
             read_format: 0,
             flags: vec![18],
             ids: vec![id],
+            more: [0; 2],
         };
         let attrs = (1..).zip(events).map(attr).collect();
         Self { order, attrs, records: Vec::new(), features: Vec::new(), tracing: Vec::new() }.release("6.1.0")
@@ -180,6 +193,11 @@ impl PerfData {
     }
 
     pub fn sample(&mut self, attr: usize, stamp: Stamp, chain: &[u64], raw: &[u8]) -> &mut Self {
+        self.sample_with(attr, stamp, chain, raw, &[])
+    }
+
+    /// Adds a sample with what follows the tracepoint's record: branches, registers, the copy of the stack.
+    pub fn sample_with(&mut self, attr: usize, stamp: Stamp, chain: &[u64], raw: &[u8], rest: &[u8]) -> &mut Self {
         let (t, read) = (self.attrs[attr].sample_type, self.attrs[attr].read_format);
         let id = self.attrs[attr].ids[0];
         let has = |bit| t & bit != 0;
@@ -204,7 +222,7 @@ impl PerfData {
         if has(RAW) {
             b = b.u32(raw.len() as u32).raw(raw).padded(8);
         }
-        self.record(9, 0, &b.1)
+        self.record(9, 0, &b.raw(rest).1)
     }
 
     /// Adds a sched_switch; `state` is the kernel's number.

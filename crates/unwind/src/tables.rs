@@ -1,0 +1,69 @@
+//! Tables of the files of a recording, which the reader of the recording asks for and does not open itself.
+
+use crate::{Ended, Table, Why};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Finds the tables of the files in a recording.
+pub trait Tables: Send + Sync {
+    /// Returns the table of a file that was mapped in a recorded process.
+    ///
+    /// # Errors
+    /// The same file, by its build id, was not found, or has no table.
+    fn table(&self, path: &str, build_id: Option<&str>) -> Result<Arc<Table>, Why>;
+
+    /// Takes how the walks of one stream ended, when it has been read to its end.
+    fn ended(&self, endings: Endings);
+}
+
+/// How many walks through copies of stacks ended in which way.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Endings {
+    /// At the root.
+    pub root: u64,
+    /// At the most frames that are followed.
+    pub depth: u64,
+    /// Where the copy of the stack ends: the rest was not recorded.
+    pub cut: u64,
+    /// In code without a rule, by the file of the code; empty: code of no file.
+    pub no_table: BTreeMap<String, u64>,
+    /// The stack could not be read, or is none.
+    pub unreadable: u64,
+    /// Not walked: the registers are those of another machine, or what was mapped is not known.
+    pub not_walked: u64,
+}
+
+impl Endings {
+    /// Counts a walk. `cut`: it asked for memory after the end of the copy; `file`: that of the outermost code.
+    pub fn count(&mut self, ended: Ended, cut: bool, file: &str) {
+        match ended {
+            Ended::Root => self.root += 1,
+            Ended::Depth => self.depth += 1,
+            Ended::NoTable => match self.no_table.get_mut(file) {
+                Some(count) => *count += 1,
+                None => drop(self.no_table.insert(file.to_owned(), 1)),
+            },
+            Ended::Unreadable if cut => self.cut += 1,
+            Ended::Unreadable => self.unreadable += 1,
+        }
+    }
+
+    /// Adds those of another stream.
+    pub fn add(&mut self, more: &Self) {
+        self.root += more.root;
+        self.depth += more.depth;
+        self.cut += more.cut;
+        self.unreadable += more.unreadable;
+        self.not_walked += more.not_walked;
+        for (file, count) in &more.no_table {
+            *self.no_table.entry(file.clone()).or_default() += count;
+        }
+    }
+
+    /// Returns the number of all stacks.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        let without: u64 = self.no_table.values().sum();
+        self.root + self.depth + self.cut + without + self.unreadable + self.not_walked
+    }
+}
