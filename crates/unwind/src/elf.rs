@@ -76,6 +76,8 @@ pub(crate) struct Image<'d> {
     pub(crate) base: u64,
     pub(crate) segments: Vec<Segment>,
     pub(crate) frames: Frames<'d>,
+    /// Where a process begins to run this file; `None` if it may be a library, of which some linkers name the first code.
+    pub(crate) entry: Option<u64>,
     /// The address of `.text`, to which pointers may be relative.
     pub(crate) text: Option<u64>,
 }
@@ -138,7 +140,10 @@ pub(crate) fn image<'d, R: ReadRef<'d>>(data: R) -> Result<Image<'d>, Why> {
     {
         frames = Some(Frames { bytes, address: None });
     }
-    Ok(Image { machine, base, segments, frames: frames.ok_or(Why::NoTable)?, text })
+    let has = |kind| programs.iter().any(|p| p.p_type(LE) == kind);
+    let is_library = has(elf::PT_DYNAMIC) && !has(elf::PT_INTERP) && text.is_none_or(|text| text == header.e_entry(LE));
+    let entry = Some(header.e_entry(LE)).filter(|_| !is_library);
+    Ok(Image { machine, base, segments, entry, frames: frames.ok_or(Why::NoTable)?, text })
 }
 
 /// Returns the content of a section; `None` if it is not in the file.

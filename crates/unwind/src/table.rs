@@ -12,6 +12,8 @@ use std::path::Path;
 const MAX_ROWS: usize = 8 << 20;
 /// The most bytes of instructions that are evaluated, those of a shared entry once for each function that uses it.
 const MAX_EVALUATED: u64 = 256 << 20;
+/// The most bytes of code that belong to the entry of a file: it prepares the arguments and calls the first function.
+const ENTRY: u32 = 64;
 /// The most functions.
 const MAX_FUNCTIONS: usize = 8 << 20;
 
@@ -94,18 +96,18 @@ impl Table {
             let mut section = gimli::EhFrame::new(bytes, LittleEndian);
             section.set_address_size(8);
             section.set_vendor(vendor);
-            table.read(&section, &bases.set_eh_frame(*address))?;
+            table.read(&section, &bases.set_eh_frame(*address), image.entry)?;
         } else {
             let mut section = gimli::DebugFrame::new(bytes, LittleEndian);
             section.set_address_size(8);
             section.set_vendor(vendor);
-            table.read(&section, &bases)?;
+            table.read(&section, &bases, image.entry)?;
         }
         Ok(table)
     }
 
     /// Reads all functions. Damaged ones are left out; what follows an entry of a damaged length cannot be found.
-    fn read<'d, S>(&mut self, section: &S, bases: &BaseAddresses) -> Result<(), Why>
+    fn read<'d, S>(&mut self, section: &S, bases: &BaseAddresses, entry: Option<u64>) -> Result<(), Why>
     where
         S: UnwindSection<Bytes<'d>>,
         S::Offset: Copy + PartialEq,
@@ -135,7 +137,11 @@ impl Table {
             functions.push(Function { from, to, first, end: rows.len() });
         }
         self.functions = functions.len();
-        self.put_in_order(functions, &rows)
+        functions.sort_by_key(|f| f.from);
+        if let Some((from, to)) = entry.and_then(|entry| self.range(entry, entry.saturating_add(ENTRY.into()))) {
+            add_entry(&mut functions, &mut rows, from, to);
+        }
+        self.put_in_order(&functions, &rows)
     }
 
     /// Returns the range of a function relative to the base; `None` if it is not in code, as of functions that the linker removed.
@@ -191,9 +197,8 @@ impl Table {
         }
     }
 
-    /// Puts the functions' rows in order. Where two functions overlap, the one that begins later is used from there on.
-    fn put_in_order(&mut self, mut functions: Vec<Function>, rows: &[Row]) -> Result<(), Why> {
-        functions.sort_by_key(|f| f.from);
+    /// Puts the rows of the functions, which are in order, one after the other. Where two functions overlap, the one that begins later is used from there on.
+    fn put_in_order(&mut self, functions: &[Function], rows: &[Row]) -> Result<(), Why> {
         let mut out = Vec::with_capacity(rows.len() + functions.len() / 8);
         for (n, function) in functions.iter().enumerate() {
             let next = functions.get(n + 1).map(|f| f.from);
@@ -235,6 +240,17 @@ impl Table {
     #[must_use]
     pub fn relative(&self, file_offset: u64) -> Option<u32> {
         u32::try_from(self.vaddr(file_offset)?.checked_sub(self.base)?).ok()
+    }
+}
+
+/// Adds the entry as the root, if it has no call frame information: that of the dynamic linker, and of some C libraries.
+fn add_entry(functions: &mut Vec<Function>, rows: &mut Vec<Row>, from: u32, to: u32) {
+    let at = functions.partition_point(|f| f.from <= from);
+    let is_covered = at.checked_sub(1).and_then(|before| functions.get(before)).is_some_and(|f| f.to > from);
+    if !is_covered {
+        let first = rows.len();
+        rows.push(Row::plain(from, Kind::End));
+        functions.insert(at, Function { from, to, first, end: rows.len() });
     }
 }
 

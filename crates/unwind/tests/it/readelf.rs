@@ -118,7 +118,9 @@ fn compare(path: &str) -> (usize, usize) {
             expressions += usize::from(rule(table.machine, printed).is_none());
         }
         if *to < next {
-            assert_eq!(table.find(relative(*to)), None, "{path}: after the function from {from:x} to {to:x}");
+            // The entry of the dynamic linker has no call frame information, and no caller.
+            let found = table.find(relative(*to)).filter(|row| row.kind() != Kind::End);
+            assert_eq!(found, None, "{path}: after the function from {from:x} to {to:x}");
         }
     }
     println!("{path}: {compared} rows, {expressions} by expressions, {without} without a rule");
