@@ -61,8 +61,9 @@ impl FoundTables {
                 (unreadable, "end at a frame that is not on the stack, or whose code was not mapped"),
                 (
                     not_walked,
-                    "were not unwound: they are of a machine other than x86-64 and arm64, or of a 32-bit program, or the recording is a pipe, \
-                     whose mappings come too late; `perf script` unwinds them, and corewise reads its text",
+                    "were not unwound: they are of a 32-bit program, or of a machine other than x86-64 and arm64 (or the recording does not say of \
+                     which: perf was killed), or the recording is a pipe, whose mappings come too late; `perf script` unwinds them, and \
+                     corewise reads its text",
                 ),
             ] {
                 if *count > 0 {

@@ -21,3 +21,4 @@ mod sources;
 #[path = "../../../report/tests/it/support/mod.rs"]
 mod support;
 mod thread_states;
+mod unwound;

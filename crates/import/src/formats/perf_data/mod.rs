@@ -66,7 +66,12 @@ impl Importer for PerfData {
                 (Capability::Frequency, Availability::If("-e power:cpu_frequency")),
                 (Capability::Irq, Availability::If("-e irq:*")),
                 (Capability::Charges, Availability::If("-e sched:sched_stat_runtime, as perf sched record does")),
-                (Capability::Stacks, Availability::If("-g")),
+                (
+                    Capability::Stacks,
+                    Availability::If(
+                        "-g; of --call-graph dwarf and lbr, too (dwarf: with --buildid-mmap, on a machine that has the files)",
+                    ),
+                ),
                 (Capability::Yields, Availability::If("-e syscalls:sys_enter_sched_yield")),
                 (
                     Capability::FutexCalls,
