@@ -56,12 +56,12 @@ impl FoundTables {
                  their files: {root} of {all} reached the root."
             )];
             for (count, what) in [
-                (cut, "end where the copy of the stack ends (perf record --call-graph dwarf,65528 copies more)"),
-                (depth, "have more than 127 frames, of which the innermost are kept"),
-                (unreadable, "end at a frame that is not on the stack, or whose code was not mapped"),
+                (cut, "ended where the copy of the stack ends (perf record --call-graph dwarf,65528 copies more)"),
+                (depth, "had more than 127 frames, of which the innermost are kept"),
+                (unreadable, "ended at a frame that was not on the stack, or whose code was not mapped"),
                 (
                     not_walked,
-                    "were not unwound: they are of a 32-bit program, or of a machine other than x86-64 and arm64 (or the recording does not say of \
+                    "could not be unwound: they are of a 32-bit program, or of a machine other than x86-64 and arm64 (or the recording does not say of \
                      which: perf was killed), or the recording is a pipe, whose mappings come too late; `perf script` unwinds them, and \
                      corewise reads its text",
                 ),
@@ -89,11 +89,11 @@ impl FoundTables {
                     None if file.is_empty() => " whose frame pointers lead nowhere".to_owned(),
                     None => ": there is no rule for that code".to_owned(),
                 };
-                sentences.push(format!("Of these callchains, {count} end in {of}{because}."));
+                sentences.push(format!("Of these callchains, {count} ended in {of}{because}."));
             }
             if let Some(more) = files.get(MAX_LISTED..).filter(|more| !more.is_empty()) {
                 let count: u64 = more.iter().map(|(_, count)| **count).sum();
-                sentences.push(format!("Of these callchains, {count} end in code of other files ({}).", more.len()));
+                sentences.push(format!("Of these callchains, {count} ended in code of other files ({}).", more.len()));
             }
             sentences
         })

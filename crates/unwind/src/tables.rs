@@ -34,7 +34,7 @@ pub struct Endings {
 }
 
 impl Endings {
-    /// Counts a walk. `cut`: it asked for memory after the end of the copy; `file`: that of the outermost code.
+    /// Counts a walk. `cut`: it needed memory after the end of the copy; `file`: that of the outermost code.
     pub fn count(&mut self, ended: Ended, cut: bool, file: &str) {
         match ended {
             Ended::Root => self.root += 1,

@@ -141,7 +141,7 @@ struct Copy<'b> {
     from: u64,
     bytes: &'b [u8],
     order: ByteOrder,
-    /// Memory after the copy was asked for.
+    /// Memory after the copy was needed.
     beyond: bool,
 }
 

@@ -145,7 +145,7 @@ fn without_a_file_no_caller_is_guessed() {
     let (found, tables) = tables(Err(Why::NotFound));
     assert_eq!(chains(&unwound(&d.file(), &tables)), [[USER, UNWOUND[0]]]);
     assert_eq!(found.endings.lock().unwrap().no_table["/bin/game"], 1);
-    // Whoever does not offer tables gets the address of the sample, as before.
+    // Without tables, the address of the sample is all that there is.
     assert_eq!(chains(&file(&d.file()).unwrap()), [[0xffff_8000]]);
 }
 
