@@ -273,7 +273,8 @@ static int step(u64 i, void *which)
 		return ends(w, ENDED_NO_TABLE);
 	if (kind == ROW_FP_DEREF && !word_at(&w->fp, fp))
 		return ends(w, ENDED_UNREADABLE);
-	if (fp_at && !word_at(&w->fp, cfa - 8 * fp_at))
+	/* Below the stack pointer it has been restored already: then it may be on a page that is not there. */
+	if (fp_at && !word_at(&w->fp, cfa - 8 * fp_at) && cfa - 8 * fp_at >= sp)
 		return ends(w, ENDED_UNREADABLE);
 	if (!own && !word_at(&ra, cfa - 8 * ra_at))
 		return ends(w, ENDED_UNREADABLE);
