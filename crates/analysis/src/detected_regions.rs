@@ -47,6 +47,8 @@ pub(crate) struct Found {
     pub(crate) arrivals: Vec<(ThreadKey, Ns)>,
     /// For how long the last one was ready in it.
     pub(crate) last_ready: Ns,
+    /// Whether all of them were seen to wait for one word, as for a barrier.
+    pub(crate) shares_word: bool,
 }
 
 /// A region, and what the caller keeps of it.
@@ -276,7 +278,9 @@ fn found(ended: &Ended, times: &mut ByThread<Times>, now: Ns) -> Option<Found> {
         }
         arrivals.push((*thread, arrived));
     }
-    (arrivals.len() > 1).then_some(Found { start: open.start, arrivals, last_ready })
+    let first = arrivals.first().map(|(first, _)| *times.of(*first))?;
+    let shares_word = arrivals.iter().skip(1).all(|(thread, _)| first.shares_word(times.of(*thread)));
+    (arrivals.len() > 1).then_some(Found { start: open.start, arrivals, last_ready, shares_word })
 }
 
 #[cfg(test)]

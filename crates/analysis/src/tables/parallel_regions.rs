@@ -295,18 +295,29 @@ struct Begun {
     waits_for: Option<Awaited>,
 }
 
-/// Whether the threads of a region have one role: the name of their pool. The one that released them may have another one, if it released
-/// several.
-fn are_one_pool(found: &Found, world: &World) -> bool {
-    let Some(((_, _), rest)) = found.arrivals.split_last() else { return false };
-    let pools = |arrivals: &[(ThreadKey, Ns)]| {
-        arrivals.iter().map(|(thread, _)| world.groups.of(*thread)).collect::<BTreeSet<_>>().len()
-    };
-    pools(&found.arrivals) == 1 || (rest.len() > 1 && pools(rest) == 1)
+/// The number of pools of some threads.
+fn pools(arrivals: &[(ThreadKey, Ns)], world: &World) -> usize {
+    arrivals.iter().map(|(thread, _)| world.groups.of(*thread)).collect::<BTreeSet<_>>().len()
+}
+
+/// Returns the thread whose pool names a region, if its threads have one role: the name of their pool, or they wait for one barrier. The one
+/// that released them may have another name, if it released several.
+fn of_one_role(found: &Found, world: &World) -> Option<ThreadKey> {
+    let (_, rest) = found.arrivals.split_last()?;
+    let is_pool = pools(&found.arrivals, world) == 1 || (rest.len() > 1 && pools(rest, world) == 1);
+    let threads = || found.arrivals.iter().map(|(thread, _)| *thread);
+    // Whichever of several names arrives last.
+    if is_pool { threads().next() } else { threads().min().filter(|_| found.shares_word) }
 }
 
 /// A region that ends now.
-fn detected(pid: Pid, found: &Found, now: Ns, idle: Area, idle_at_arrival: &mut ByThread<Area>) -> Over {
+fn detected(
+    (pid, name): (Pid, ThreadKey),
+    found: &Found,
+    now: Ns,
+    idle: Area,
+    idle_at_arrival: &mut ByThread<Area>,
+) -> Over {
     let part = |(thread, arrived): (ThreadKey, Ns)| Part {
         worker: thread,
         stretches: 1,
@@ -315,7 +326,6 @@ fn detected(pid: Pid, found: &Found, now: Ns, idle: Area, idle_at_arrival: &mut 
         idle: if arrived == now { idle } else { *idle_at_arrival.of(thread) },
         ..Part::default()
     };
-    let name = found.arrivals.first().map_or(ThreadKey::UNKNOWN, |(first, _)| *first);
     let parts = found.arrivals.iter().copied().map(part).collect();
     let closed = Closed { end: now, idle, waiting_running: Ns::ZERO, last_ready: Some(found.last_ready) };
     Over { pid, name: Name::Detected(name), start: found.start, parts, closed }
@@ -346,7 +356,8 @@ impl ParallelRegions {
         }
         if let Some(process) = process.filter(|_| is_own) {
             detector.wakes(process.0, [waker, thread], times, now, |found| {
-                are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
+                of_one_role(found, world)
+                    .map(|name| detected((process, name), found, now, idle.read(now), idle_at_arrival))
             });
         }
         // In an uninterruptible wait, a thread waits for the kernel and not for others.
@@ -359,7 +370,8 @@ impl ParallelRegions {
         }
         match (state, process) {
             (ThreadState::Blocked, Some(process)) => detector.waits(process.0, thread, times, now, |found| {
-                are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
+                of_one_role(found, world)
+                    .map(|name| detected((process, name), found, now, idle.read(now), idle_at_arrival))
             }),
             (ThreadState::Exited, _) => {
                 let ended = detector.exits(thread, times, now);
@@ -367,8 +379,8 @@ impl ParallelRegions {
                     ended.and_then(|ended| Some((world.groups.process(ended.owner)?, ended)))
                 {
                     detector.have_ended(process.0, &ended, times, now, |found| {
-                        are_one_pool(found, world)
-                            .then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
+                        of_one_role(found, world)
+                            .map(|name| detected((process, name), found, now, idle.read(now), idle_at_arrival))
                     });
                 }
             }
