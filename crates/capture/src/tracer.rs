@@ -618,7 +618,7 @@ fn open(
             "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
             "spaces" | "missing" | "mappings" | "banks" | "walks" => map.set_autocreate(wanted.unwinds),
-            "walked" => map.set_autocreate(wanted.unwinds && wanted.stacks),
+            "walked" | "recent" => map.set_autocreate(wanted.unwinds && wanted.stacks),
             "sample_record" => map.set_autocreate(wanted.sampling.hz().is_some()),
             "objects" | "object_record" => map.set_autocreate(wanted.wait_objects),
             name if name.ends_with(".calls") => {

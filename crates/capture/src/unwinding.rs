@@ -53,8 +53,8 @@ const MAX_WAITING: usize = 128;
 /// The rows of a file whose table is not read yet: a callchain ends there.
 const NOT_READ: u32 = u32::MAX;
 
-/// The same while a table is read.
-const READING_PERIOD_MS: i32 = 2;
+/// How long tables are read before processes are looked for again.
+const READING: Duration = Duration::from_millis(5);
 /// How long after a mapping the others of the same program are waited for.
 const GATHER: Duration = Duration::from_millis(1);
 
@@ -184,6 +184,8 @@ pub struct Unwinder {
     /// The recorded command and its children.
     targets: HashSet<i32>,
     renewed: Instant,
+    /// A number for each change of a space.
+    generation: u32,
     without_room: u64,
 }
 
@@ -220,9 +222,9 @@ impl Thread {
             all.prepare(&first);
             let _ = send.send(());
             while !stopped.load(Ordering::Acquire) {
+                all.read_tables();
                 let news = wait(&events, all.is_idle());
                 all.follow(news);
-                all.read_a_table();
             }
             all.done()
         };
@@ -252,16 +254,14 @@ fn read_tables(files: &Receiver<(FileKey, File)>, done: &Sender<(FileKey, Option
     }
 }
 
-/// Waits until something is mapped, or for the period, which is short while a table is read. Returns what happened to processes.
+/// Waits until something is mapped, or for the period; not while tables are read. Returns what happened to processes.
 fn wait(events: &Mutex<MmapEvents>, is_idle: bool) -> News {
     let lock = || events.lock().unwrap_or_else(PoisonError::into_inner);
     let mut fds: Vec<libc::pollfd> =
         lock().descriptors().map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
     // SAFETY: as many as the list has; the descriptors are open as long as `events`.
-    let ready = unsafe {
-        libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, if is_idle { PERIOD_MS } else { READING_PERIOD_MS })
-    };
-    if ready > 0 {
+    let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, if is_idle { PERIOD_MS } else { 0 }) };
+    if ready > 0 && is_idle {
         std::thread::sleep(GATHER);
     }
     let mut events = lock();
@@ -289,7 +289,7 @@ impl Unwinder {
         };
         let (runs, renewed) = (Runs::default(), Instant::now());
         let (processes, waiting, targets) = (HashMap::new(), HashSet::new(), target.into_iter().collect());
-        Self { maps, memory, runs, tables, processes, waiting, targets, renewed, without_room: 0 }
+        Self { maps, memory, runs, tables, processes, waiting, targets, renewed, generation: 0, without_room: 0 }
     }
 
     /// Reads the tables of what is recorded first, and of the libraries of this process, which most programs have.
@@ -318,12 +318,17 @@ impl Unwinder {
         self.tables.reading.is_none() && self.tables.waiting.is_empty() && self.waiting.is_empty()
     }
 
-    /// Takes the table that was read, if it is, and has the next one read. Makes the spaces of the processes that wait for tables again, from
-    /// time to time.
-    fn read_a_table(&mut self) {
-        let taken = self.tables.take(Duration::ZERO);
-        self.tables.read_next();
-        if !self.waiting.is_empty() && (taken && self.renewed.elapsed() >= RENEW || self.tables.reading.is_none()) {
+    /// Has tables read for a moment. Then makes the spaces of the processes that wait for them again, from time to time.
+    fn read_tables(&mut self) {
+        let end = Instant::now() + READING;
+        loop {
+            self.tables.read_next();
+            let left = end.saturating_duration_since(Instant::now());
+            if self.tables.reading.is_none() || left.is_zero() || !self.tables.take(left) {
+                break;
+            }
+        }
+        if !self.waiting.is_empty() && (self.renewed.elapsed() >= RENEW || self.tables.reading.is_none()) {
             self.renewed = Instant::now();
             std::mem::take(&mut self.waiting).into_iter().for_each(|pid| self.refresh(pid));
         }
@@ -412,11 +417,12 @@ impl Unwinder {
     /// Sets or removes the space of a process.
     fn set(&mut self, pid: i32, run: Option<Rc<Run>>) {
         let run = run.filter(|_| self.processes.len() < MAX_PROCESSES || self.processes.contains_key(&pid));
-        // SAFETY: the keys of the map are four bytes, and its values eight.
+        // SAFETY: the keys of the map are four bytes, and its values sixteen.
         unsafe {
             match &run {
                 Some(run) => {
-                    let space = [run.first, run.entries.len() as u32];
+                    self.generation = self.generation.wrapping_add(1);
+                    let space = [run.first, run.entries.len() as u32, self.generation, 0];
                     libbpf_sys::bpf_map_update_elem(
                         self.maps.spaces,
                         (&raw const pid).cast(),
@@ -530,8 +536,7 @@ impl Tables {
 
     /// Takes the table that was read; waits so long for it. Returns whether there was one.
     fn take(&mut self, patience: Duration) -> bool {
-        let done = if patience.is_zero() { self.done.try_recv().ok() } else { self.done.recv_timeout(patience).ok() };
-        let Some((key, table)) = done else { return false };
+        let Ok((key, table)) = self.done.recv_timeout(patience) else { return false };
         self.reading = None;
         let loaded = table.and_then(|table| self.load(table));
         self.files.insert(key, loaded);

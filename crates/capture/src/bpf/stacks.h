@@ -36,7 +36,7 @@ INLINE u32 add_stacks(void *ctx, struct task_struct *prev, u32 *at, u32 bytes)
 	at[1] |= WITH_STACKS;
 	more[0] = get_stackid(ctx, &kernel_stacks, 0);
 	struct walk *w = unwinds ? walk_of(prev, AT_SWITCH) : 0;
-	more[1] = w ? walked_number(w) : get_stackid(ctx, &user_stacks, F_USER_STACK);
+	more[1] = w ? walked_number(w, prev->pid) : get_stackid(ctx, &user_stacks, F_USER_STACK);
 	more[2] = prev->tgid;
 	return bytes + 12;
 }

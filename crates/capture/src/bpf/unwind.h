@@ -6,6 +6,7 @@
  *      mappings  -> the rows of the file's table, which are numbered through all banks
  *      banks     -> rows, in order of address
  *      walked    the callchains of switches, each once
+ *      recent    the last callchain of a thread, and on which words of its stack it depends: a thread that waits in a loop has the same one again
  *
  * Part of record.bpf.c. */
 #ifndef COREWISE_UNWIND_H
@@ -68,21 +69,42 @@ struct mapping {
 
 struct space {
 	u32 first, count;
+	u32 generation; /* another one after each change */
+	u32 pad;
 };
 
 struct bank {
 	u64 at[BANK_ROWS];
 };
 
+#define SLOTS 64
+#define STACK_WORDS 256
+
 struct walk {
 	u64 pc, sp, fp, lr;
 	u64 hash;
+	u64 begin, first_fp; /* the stack and frame pointers at first */
+	u64 check;        /* hash of the words that were read from the stack */
 	u32 first, count; /* the mappings of the process */
 	u32 depth, ended;
+	u32 slots, words;
+	u32 generation;
+	s32 number; /* of the callchain, if it is known without a walk */
 	bool exact;  /* pc is an instruction to be executed, not a return address */
 	bool has_lr; /* lr is that of this frame */
 	bool arm64;
+	bool is_simple; /* the result depends on nothing but the registers and these words */
+	u16 slot[SLOTS];
 	u64 at[WALK_DEPTH];
+	u64 stack[STACK_WORDS]; /* a copy, to compare */
+};
+
+struct recent {
+	u64 pc, sp, fp, check;
+	u32 tid, generation;
+	s32 number;
+	u16 slots, words;
+	u16 slot[SLOTS]; /* the words of the stack, from the stack pointer on */
 };
 
 struct walked {
@@ -148,6 +170,20 @@ struct {
 	TYPE(value, struct walk);
 } walks SEC(".maps");
 
+#define RECENT_BITS 13
+struct {
+	UINT(type, MAP_ARRAY);
+	UINT(max_entries, 1 << RECENT_BITS);
+	TYPE(key, u32);
+	TYPE(value, struct recent);
+} recent SEC(".maps");
+
+INLINE u64 mixed(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
 INLINE struct mapping *mapping_at(struct walk *w, u64 address)
 {
 	u32 at = w->first, count = w->count;
@@ -197,6 +233,25 @@ INLINE bool word_at(u64 *word, u64 address)
 	return !probe_read_user(word, sizeof(*word), (void *)address);
 }
 
+/* Reads a word of the stack, and notes it. */
+INLINE bool word_of(struct walk *w, u64 *word, u64 address)
+{
+	if (!word_at(word, address))
+		return 0;
+	u64 place = (address - w->begin) / 8;
+	u32 slots = w->slots;
+	if (place >= STACK_WORDS || slots >= SLOTS || (address - w->begin) & 7) {
+		w->is_simple = 0;
+		return 1;
+	}
+	w->slot[slots & (SLOTS - 1)] = place;
+	w->slots = slots + 1;
+	if (w->words <= place)
+		w->words = place + 1;
+	w->check = mixed(w->check, *word);
+	return 1;
+}
+
 INLINE int ends(struct walk *w, u32 how)
 {
 	w->ended = how;
@@ -206,6 +261,7 @@ INLINE int ends(struct walk *w, u32 how)
 INLINE int leave_signal(struct walk *w)
 {
 	u64 sp = w->sp;
+	w->is_simple = 0;
 	w->exact = 1;
 	w->has_lr = w->arm64;
 	if (w->arm64) {
@@ -233,8 +289,7 @@ static int step(u64 i, void *which)
 	u32 depth = w->depth;
 	w->at[depth & (WALK_DEPTH - 1)] = pc;
 	w->depth = depth + 1;
-	w->hash = (w->hash ^ pc) * 0x9e3779b97f4a7c15ull;
-	w->hash ^= w->hash >> 29;
+	w->hash = mixed(w->hash, pc);
 	if (!m)
 		return ends(w, ENDED_NOT_CODE);
 	if (m->rows == NOT_READ)
@@ -262,7 +317,7 @@ static int step(u64 i, void *which)
 		cfa = sp + 8 + ((pc & 15) >= ROW_RA_AT(rule) ? 8 : 0);
 	} else {
 		cfa = (kind == ROW_FP || kind == ROW_FP_DEREF ? fp : sp) + ROW_CFA(rule);
-		if ((kind == ROW_FP_DEREF || kind == ROW_SP_DEREF) && !word_at(&cfa, cfa))
+		if ((kind == ROW_FP_DEREF || kind == ROW_SP_DEREF) && !word_of(w, &cfa, cfa))
 			return ends(w, ENDED_UNREADABLE);
 		fp_at = ROW_FP_AT(rule);
 		ra_at = ROW_RA_AT(rule);
@@ -271,12 +326,12 @@ static int step(u64 i, void *which)
 	/* The stack of a caller is above. A function that has not touched its own returns by its link register. */
 	if (own ? !w->has_lr || cfa < sp : cfa <= sp)
 		return ends(w, ENDED_NO_TABLE);
-	if (kind == ROW_FP_DEREF && !word_at(&w->fp, fp))
+	if (kind == ROW_FP_DEREF && !word_of(w, &w->fp, fp))
 		return ends(w, ENDED_UNREADABLE);
 	/* Below the stack pointer it has been restored already: then it may be on a page that is not there. */
-	if (fp_at && !word_at(&w->fp, cfa - 8 * fp_at) && cfa - 8 * fp_at >= sp)
+	if (fp_at && !word_of(w, &w->fp, cfa - 8 * fp_at) && cfa - 8 * fp_at >= sp)
 		return ends(w, ENDED_UNREADABLE);
-	if (!own && !word_at(&ra, cfa - 8 * ra_at))
+	if (!own && !word_of(w, &ra, cfa - 8 * ra_at))
 		return ends(w, ENDED_UNREADABLE);
 	if (w->arm64)
 		ra &= ADDRESS_ARM64;
@@ -287,6 +342,51 @@ static int step(u64 i, void *which)
 	w->exact = 0;
 	w->has_lr = 0;
 	return 0;
+}
+
+/* Whether the callchain is that of the thread's last switch: the registers are the same, and so are the words of the stack from which it came. Then
+ * `number` is its number. */
+NOINLINE bool is_as_before(struct walk *w, u32 tid)
+{
+	u32 place = tid & ((1 << RECENT_BITS) - 1);
+	struct recent *r = map_lookup(&recent, &place);
+	if (!w || !r || r->tid != tid || r->pc != w->pc || r->sp != w->sp || r->fp != w->fp || r->generation != w->generation)
+		return 0;
+	s32 number = r->number;
+	u32 slots = r->slots, bytes = r->words * 8;
+	OPAQUE(bytes);
+	if (bytes > sizeof(w->stack) || probe_read_user(w->stack, bytes, (void *)w->sp))
+		return 0;
+	u64 check = w->lr;
+	for (u32 i = 0; i < SLOTS && i < slots; i++)
+		check = mixed(check, w->stack[r->slot[i] & (STACK_WORDS - 1)]);
+	/* Another thread that has the same place may have written it meanwhile. */
+	BARRIER();
+	if (check != r->check || r->tid != tid || r->pc != w->pc)
+		return 0;
+	w->number = number;
+	return 1;
+}
+
+INLINE void remember(struct walk *w, u32 tid, u64 pc, u64 fp, s32 number)
+{
+	u32 place = tid & ((1 << RECENT_BITS) - 1);
+	struct recent *r = map_lookup(&recent, &place);
+	if (!r)
+		return;
+	r->tid = 0;
+	BARRIER();
+	r->pc = pc;
+	r->sp = w->begin;
+	r->fp = fp;
+	r->check = w->check;
+	r->generation = w->generation;
+	r->number = number;
+	r->slots = w->slots;
+	r->words = w->words;
+	probe_read(r->slot, sizeof(r->slot), w->slot);
+	BARRIER();
+	r->tid = tid;
 }
 
 /* Walks the user stack of a thread that entered the kernel with these registers. Returns 0 if its process is not known. */
@@ -304,6 +404,7 @@ NOINLINE struct walk *walk_of(struct task_struct *p, u32 key)
 	}
 	w->first = space->first;
 	w->count = space->count;
+	w->generation = space->generation;
 	w->arm64 = ON_ARM64(registers);
 	if (w->arm64) {
 		struct pt_regs___arm64 *r = (void *)registers;
@@ -315,9 +416,19 @@ NOINLINE struct walk *walk_of(struct task_struct *p, u32 key)
 		w->pc = registers->ip;
 		w->sp = registers->sp;
 		w->fp = registers->bp;
+		w->lr = 0;
 	}
 	w->exact = 1;
 	w->has_lr = w->arm64;
+	if (key == AT_SWITCH && is_as_before(w, p->pid))
+		return w;
+	w->number = 0;
+	w->begin = w->sp;
+	w->first_fp = w->fp;
+	w->is_simple = 1;
+	w->slots = 0;
+	w->words = 0;
+	w->check = w->lr;
 	w->hash = 0;
 	w->depth = 0;
 	w->ended = ENDED_DEPTH;
@@ -334,9 +445,13 @@ INLINE void inherit_space(u32 parent, u32 child)
 }
 
 /* The number of the callchain that was walked: its place in `walked`, above the numbers of the kernel's map. Negative: none, as in stacks.h. */
-NOINLINE int walked_number(struct walk *w)
+NOINLINE int walked_number(struct walk *w, u32 tid)
 {
-	if (!w || !w->depth)
+	if (!w)
+		return -14;
+	if (w->number)
+		return w->number;
+	if (!w->depth)
 		return -14;
 	u64 hash = (w->hash ^ w->ended) | 1;
 	u32 bytes = (w->depth & (2 * WALK_DEPTH - 1)) * 8;
@@ -353,10 +468,13 @@ NOINLINE int walked_number(struct walk *w)
 			to->depth = w->depth;
 			to->ended = w->ended;
 			probe_read(to->at, bytes, w->at);
-			return FIRST_WALKED + slot;
 		}
-		if (has == hash)
-			return FIRST_WALKED + slot;
+		if (!has || has == hash) {
+			s32 number = FIRST_WALKED + slot;
+			if (w->is_simple && w->ended == ENDED_ROOT)
+				remember(w, tid, w->at[0], w->first_fp, number);
+			return number;
+		}
 	}
 	return -17;
 }
