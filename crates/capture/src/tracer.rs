@@ -617,8 +617,8 @@ fn open(
             "counter_events" => map.set_max_entries(cpus * MAX_COUNTERS as u32),
             "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
-            "spaces" | "missing" | "mappings" | "banks" | "walks" => map.set_autocreate(wanted.unwinds),
-            "walked" | "recent" => map.set_autocreate(wanted.unwinds && wanted.stacks),
+            "spaces" | "missing" | "mappings" | "banks" | "walks" | "recent" => map.set_autocreate(wanted.unwinds),
+            "walked" => map.set_autocreate(wanted.unwinds && wanted.stacks),
             "sample_record" => map.set_autocreate(wanted.sampling.hz().is_some()),
             "objects" | "object_record" => map.set_autocreate(wanted.wait_objects),
             name if name.ends_with(".calls") => {
