@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Callchains of programs without frame pointers: whole chains of known programs, roots of real ones, and shares beside perf.
+"""Callchains of programs without frame pointers: whole chains of known programs, roots of real ones, and shares compared with perf.
 
     stacks.py chains [NAME...]       compiles programs with a chain of 30 calls (gcc, clang, rustc, go; -O0 and -O2; through a library, a signal
                                      handler, with -fcf-protection), records samples and switches of each, and counts the whole chains
     stacks.py programs [NAME...]     records xz, python3, redis-server, nginx and ffmpeg at work, and counts the callchains that reach a root
-    stacks.py beside [NAME...]       records xz and python3 with corewise and with perf record --call-graph dwarf at the same time, and compares the
+    stacks.py compared [NAME...]     records xz and python3 with corewise and with perf record --call-graph dwarf at the same time, and compares the
                                      share of the callchains in which each function occurs
 
 Exits 1 if fewer than 99 % (chains), 95 % (programs) are whole, or if a share above 2 % differs by more than one percentage point and by more than
@@ -108,17 +108,17 @@ def compiled(name, folder):
     if how is not None:
         subprocess.run([*how, "-o", program, path], check=True, env={**os.environ, "GO111MODULE": "off"})
         return program
-    # Odd functions in a library, even ones in the program: each call goes through a linkage table.
+    # Every second function in a library, the others in the program: each call goes through a linkage table.
     body = source.split("\n")
-    is_odd = re.compile(r"__attribute__\(\(noinline\)\) unsigned long f\d*[13579]\(")
+    is_second = re.compile(r"__attribute__\(\(noinline\)\) unsigned long f\d*[13579]\(")
     declared = "\n".join(f"unsigned long f{n}(unsigned long);" for n in range(DEPTH))
-    odd = "extern volatile unsigned long sink;\n" + declared + "\n" + "\n".join(line for line in body if is_odd.match(line))
-    even = declared + "\n" + "\n".join(line for line in body if not is_odd.match(line))
-    (folder / "odd.c").write_text(odd)
+    second = "extern volatile unsigned long sink;\n" + declared + "\n" + "\n".join(line for line in body if is_second.match(line))
+    even = declared + "\n" + "\n".join(line for line in body if not is_second.match(line))
+    (folder / "second.c").write_text(second)
     path.write_text(even)
     flags = ["-O2", "-fomit-frame-pointer"]
-    subprocess.run(["gcc", *flags, "-shared", "-fPIC", "-o", folder / "libodd.so", folder / "odd.c"], check=True)
-    linked = ["-Wl,-rpath," + str(folder), "-rdynamic", "-L", folder, "-lodd"]
+    subprocess.run(["gcc", *flags, "-shared", "-fPIC", "-o", folder / "libsecond.so", folder / "second.c"], check=True)
+    linked = ["-Wl,-rpath," + str(folder), "-rdynamic", "-L", folder, "-lsecond"]
     subprocess.run(["gcc", *flags, "-o", program, path, *linked], check=True)
     return program
 
@@ -255,7 +255,7 @@ def of_perf(data):
         yield lines[0].strip(), {re.sub(r"\+0x[0-9a-f]+$", "", line.split(None, 1)[1].strip()) for line in lines[1:] if len(line.split(None, 1)) == 2}
 
 
-def beside(names):
+def compared_with_perf(names):
     failed = False
     for name in names or ["xz", "python3"]:
         with tempfile.TemporaryDirectory() as folder:
@@ -293,7 +293,7 @@ def beside(names):
 
 
 if __name__ == "__main__":
-    parts = {"chains": chains, "programs": programs, "beside": beside}
+    parts = {"chains": chains, "programs": programs, "compared": compared_with_perf}
     if len(sys.argv) < 2 or sys.argv[1] not in parts:
         sys.exit(__doc__)
     sys.exit(parts[sys.argv[1]](sys.argv[2:]))

@@ -609,7 +609,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_used_again_when_no_program_can_read_them() {
+    fn runs_are_used_again_after_a_while() {
         let (mut runs, now) = (Runs::default(), Instant::now());
         assert_eq!((runs.take(10, now), runs.take(5, now)), (Some(0), Some(10)));
         runs.give(0, 10, now);
