@@ -50,7 +50,7 @@ const PREPARE: Duration = Duration::from_secs(1);
 const RENEW: Duration = Duration::from_millis(20);
 /// The most files that are open until their tables are read. Others are opened again when their processes' spaces are made again.
 const MAX_WAITING: usize = 128;
-/// The rows of a file whose table is not read yet: a callchain ends there.
+/// The rows of a file whose table is not read yet: callchains through it follow frame pointers.
 const NOT_READ: u32 = u32::MAX;
 
 /// How long tables are read before processes are looked for again.

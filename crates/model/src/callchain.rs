@@ -66,12 +66,11 @@ impl StackFrame {
 
     /// The function names of a frame that is no call: the callchain is truncated there, and why. It stands in place of the callers that are
     /// missing. [`CallchainEnd::frame`] has it.
-    const TRUNCATED: [&str; 6] = [
+    const TRUNCATED: [&str; 5] = [
         "[truncated: too deep]",
         "[truncated: no unwind table]",
         "[truncated: stack not readable]",
         "[truncated: return address not in code]",
-        "[truncated: unwind table not read yet]",
         "[by frame pointers: may be truncated]",
     ];
 
@@ -105,24 +104,14 @@ pub enum CallchainEnd {
     Unreadable,
     /// At a return address that is not in code that was known.
     NotCode,
-    /// In code whose table the recorder had not read yet.
-    NotRead,
-    /// It is not known, as [`Self::Unknown`]: the recorder, which unwinds others, did not know the process yet.
+    /// It is not known, as [`Self::Unknown`]: the recorder, which unwinds others, did not know the process yet, or had not read a table.
     NotYet,
 }
 
 impl CallchainEnd {
     /// All, in the order of their numbers in recordings.
-    pub const ALL: [Self; 8] = [
-        Self::Unknown,
-        Self::Root,
-        Self::Depth,
-        Self::NoTable,
-        Self::Unreadable,
-        Self::NotCode,
-        Self::NotRead,
-        Self::NotYet,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Unknown, Self::Root, Self::Depth, Self::NoTable, Self::Unreadable, Self::NotCode, Self::NotYet];
 
     /// Returns the name of the frame that stands for the missing callers; `None`: none are missing, or it is not known.
     #[must_use]

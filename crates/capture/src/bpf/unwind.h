@@ -1,6 +1,7 @@
 /* User callchains by unwinding: at each address, a row of its file's table (crates/unwind) says where the caller's registers are. The
  * recorder prepares the tables and knows what each process has mapped (src/unwinding.rs). Code without a table is walked by frame
- * pointers. A process that is not known yet has the kernel's callchain, by frame pointers only, and is reported in `missing`.
+ * pointers. A process that is not known yet has the kernel's callchain, by frame pointers only, and is reported in `missing`. So has a
+ * callchain through a file whose table is not read yet.
  *
  *      spaces    process -> a run of mappings, in order of address
  *      mappings  -> the rows of the file's table, which are numbered through all banks
@@ -30,6 +31,7 @@ const volatile u32 unwinds SEC(".rodata.unwinds") = 0;
 #define ENDED_NO_TABLE 3
 #define ENDED_UNREADABLE 4
 #define ENDED_NOT_CODE 5
+/* Not recorded: the callchain is that by frame pointers. */
 #define ENDED_NOT_READ 6
 
 /* The lower half of a row, as in crates/unwind/src/row.rs. */
@@ -389,7 +391,8 @@ INLINE void remember(struct walk *w, u32 tid, u64 pc, u64 fp, s32 number)
 	r->tid = tid;
 }
 
-/* Walks the user stack of a thread that entered the kernel with these registers. Returns 0 if its process is not known. */
+/* Walks the user stack of a thread that entered the kernel with these registers. Returns 0 if its process is not known, or a table is not read
+ * yet. */
 NOINLINE struct walk *walk_of(struct task_struct *p, u32 key)
 {
 	u32 process = p->tgid, one = 1;
@@ -433,7 +436,7 @@ NOINLINE struct walk *walk_of(struct task_struct *p, u32 key)
 	w->depth = 0;
 	w->ended = ENDED_DEPTH;
 	loop(WALK_DEPTH, step, &key, 0);
-	return w;
+	return w->ended == ENDED_NOT_READ ? 0 : w;
 }
 
 /* A new process has what its parent had mapped. */
