@@ -14,7 +14,7 @@ mod walk;
 pub use elf::{Segment, Why};
 pub use row::{Kind, Row};
 pub use table::Table;
-pub use tables::{Endings, Tables};
+pub use tables::{Endings, Inode, Tables};
 pub use walk::{Code, Ended, Memory, Registers, Walk, walk};
 
 /// An instruction set whose call frame information is read.

@@ -3,6 +3,16 @@
 use crate::{Ended, Table, Why};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// What the kernel calls a file that was mapped, on the recorded machine.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Inode {
+    /// The device of its file system: major and minor number.
+    pub device: [u32; 2],
+    /// Its number there. Another file can have it after this one was removed.
+    pub number: u64,
+}
 
 /// Finds the tables of the files in a recording.
 pub trait Tables: Send + Sync {
@@ -11,6 +21,12 @@ pub trait Tables: Send + Sync {
     /// # Errors
     /// The same file, by its build id, was not found, or has no table.
     fn table(&self, path: &str, build_id: Option<&str>) -> Result<Arc<Table>, Why>;
+
+    /// Returns the build id of a file that was mapped, if the recording does not say it and the same file, which has not been changed since
+    /// the recording began, is still at its path. `lasted`: how long the recording lasted at least.
+    fn identify(&self, _path: &str, _inode: Inode, _lasted: Duration) -> Option<String> {
+        None
+    }
 
     /// Takes how the walks of one stream ended, when it has been read to its end.
     fn ended(&self, endings: Endings);

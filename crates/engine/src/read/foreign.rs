@@ -64,7 +64,7 @@ impl Foreign {
     ) -> Result<(), EngineError> {
         let failed = |fatal| EngineError::Source { path: self.source.path().to_owned(), fatal };
         let mut opened = self.source.open().map_err(failed)?;
-        let tables = self.tables.begin(None);
+        let tables = self.tables.begin(None, self.source.path(), &opened.facts);
         opened.streams.iter_mut().for_each(|stream| stream.unwind_by(&tables));
         let read = ingest::run(opened, self.accounted.reading, Limits::default(), |batch| {
             each(batch).map(ControlFlow::Continue)

@@ -137,7 +137,7 @@ pub fn account_with<S: Sink>(
     loop {
         let failed = |fatal| EngineError::Source { path: source.path().to_owned(), fatal };
         let mut opened = source.open().map_err(failed)?;
-        let tables = options.tables.begin(options.symbols.as_ref());
+        let tables = options.tables.begin(options.symbols.as_ref(), source.path(), &opened.facts);
         opened.streams.iter_mut().for_each(|stream| stream.unwind_by(&tables));
         let mut facts = opened.facts.clone();
         if facts.has_waking.is_none() || facts.has_wakeup.is_none() {

@@ -96,3 +96,30 @@ fn copies_of_stacks_have_the_chains_that_perf_unwinds() {
         assert!(ours == chain || !of_chain(chain) && chain.starts_with(ours), "{at:?}: {ours:x?}, by perf {chain:x?}");
     }
 }
+
+#[test]
+#[ignore = "needs perf, perf events, xz, its files' times before the test's"]
+fn files_whose_build_ids_were_not_recorded_are_known_by_their_inodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let mut state = 1_u64;
+    let mut noise = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    std::fs::write(here.join("noise"), (0..6 << 20).map(|_| noise()).collect::<Vec<u8>>()).unwrap();
+    // As everyone runs it: build ids only of files that have samples of their own. -N: perf 6.1 fails where it fills its cache.
+    let how = ["record", "-N", "-q", "-o", "perf.data", "-e", "cpu-clock", "-F", "997", "--call-graph", "dwarf"];
+    let perf = Command::new("perf").args(how).args(["--", "xz", "-1", "-c", "noise"]).current_dir(here).output();
+    assert!(perf.unwrap().status.success());
+    let (expected, found) = (by_perf(here), by_corewise(here));
+    assert!(expected.len() > 100, "{} samples", expected.len());
+    let equal = expected.iter().filter(|(at, chain)| found[at] == **chain).count();
+    assert!(equal * 100 >= expected.len() * 95, "{equal} of {} chains are equal", expected.len());
+    // A copy of the recording does not show when it was made, so no file is taken for the recorded one.
+    std::fs::copy(here.join("perf.data"), here.join("copy")).unwrap();
+    std::fs::rename(here.join("copy"), here.join("perf.data")).unwrap();
+    let copied = by_corewise(here);
+    assert!(copied.iter().all(|(at, chain)| found[at].starts_with(chain)));
+    assert!(copied.values().map(Vec::len).sum::<usize>() < found.values().map(Vec::len).sum::<usize>());
+}

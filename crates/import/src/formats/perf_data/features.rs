@@ -3,6 +3,7 @@
 use super::header::{FEATURE_BUILD_ID, Header};
 use crate::tracepoint::ByteOrder;
 use model::CpuId;
+use std::time::Duration;
 use topology::{HeaderCache, HeaderCpu, HeaderTopology, Machine};
 
 const HOSTNAME: u32 = 3;
@@ -17,13 +18,14 @@ const CPU_TOPOLOGY: u32 = 13;
 const NUMA_TOPOLOGY: u32 = 14;
 const PMU_MAPPINGS: u32 = 16;
 const CACHE: u32 = 20;
+const SAMPLE_TIME: u32 = 21;
 const HYBRID_TOPOLOGY: u32 = 30;
 /// The maximum length of a list in a header.
 const MAX_COUNT: u32 = 1 << 16;
 
 /// Whether a feature's section is read.
 pub(super) fn is_read(feature: u32) -> bool {
-    const READ: [u32; 14] = [
+    const READ: [u32; 15] = [
         FEATURE_BUILD_ID,
         HOSTNAME,
         OSRELEASE,
@@ -37,6 +39,7 @@ pub(super) fn is_read(feature: u32) -> bool {
         NUMA_TOPOLOGY,
         PMU_MAPPINGS,
         CACHE,
+        SAMPLE_TIME,
         HYBRID_TOPOLOGY,
     ];
     READ.contains(&feature)
@@ -122,6 +125,14 @@ pub(super) fn kernel_at_least(header: &Header, major: u32, minor: u32) -> bool {
 pub(super) fn arch(header: &Header) -> Option<String> {
     let (_, bytes) = header.features.iter().find(|(feature, _)| *feature == ARCH)?;
     Section { bytes, order: header.order }.text()
+}
+
+/// Returns the time between the first and the last sample; `None` if perf did not note them.
+pub(super) fn lasted(header: &Header) -> Option<Duration> {
+    let (_, bytes) = header.features.iter().find(|(feature, _)| *feature == SAMPLE_TIME)?;
+    let mut section = Section { bytes, order: header.order };
+    let (first, last) = (section.u64()?, section.u64()?);
+    (first > 0).then(|| last.checked_sub(first).map(Duration::from_nanos)).flatten()
 }
 
 struct Section<'a> {

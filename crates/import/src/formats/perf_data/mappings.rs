@@ -18,6 +18,8 @@ use crate::tracepoint::ByteOrder;
 use model::Ns;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::time::Duration;
+use unwind::{Inode, Tables};
 
 /// The maximum number of mapping changes kept, so that a hostile file cannot exhaust memory.
 const MAX_CHANGES: usize = 1 << 19;
@@ -55,7 +57,8 @@ pub(super) struct Code {
     pub(super) build_id: Option<Box<str>>,
     /// Set if the record contains it: BPF programs and the kernel's trampolines.
     pub(super) function: Option<Box<[u8]>>,
-    inode: u64,
+    /// `None`: the record does not have it.
+    inode: Option<Inode>,
 }
 
 #[derive(Clone, Copy)]
@@ -248,7 +251,12 @@ impl Scan {
         let has_build_id = second && misc & WITH_BUILD_ID != 0;
         let build_id =
             if has_build_id { body.get(36..)?.get(..usize::from(*body.get(32)?).min(BUILD_ID)) } else { None };
-        let inode = if second && !has_build_id { order.u64_at(body, 40)? } else { 0 };
+        let inode = if second && !has_build_id {
+            let device = [order.u32_at(body, 32)?, order.u32_at(body, 36)?];
+            Some(Inode { device, number: order.u64_at(body, 40)? })
+        } else {
+            None
+        };
         let code = Code { path: path.into(), build_id: build_id.map(hexadecimal), function: None, inode };
         let at = self.time(record);
         let file = self.all.file(code)?;
@@ -269,7 +277,7 @@ impl Scan {
             return Some(());
         }
         let path = model::StackFrame::KERNEL.as_bytes();
-        let code = Code { path: path.into(), build_id: None, function: Some(function.into()), inode: 0 };
+        let code = Code { path: path.into(), build_id: None, function: Some(function.into()), inode: None };
         let file = self.all.file(code)?;
         self.all.add(KERNEL, at, MappingEvent::Map(from, Mapping { to, since: at, offset: None, file }));
         Some(())
@@ -337,7 +345,7 @@ impl Mappings {
         self.spaces.values_mut().for_each(|space| space.changes.sort_by_key(|(at, _)| *at));
         // The header contains build IDs by path, at the recording's end. If two files had the same path, the ID is
         // ambiguous.
-        let mut inodes: FxHashMap<&[u8], u64> = FxHashMap::default();
+        let mut inodes: FxHashMap<&[u8], Option<Inode>> = FxHashMap::default();
         let mut ambiguous: Vec<Box<[u8]>> = Vec::new();
         for code in &self.files {
             if *inodes.entry(&code.path).or_insert(code.inode) != code.inode {
@@ -354,6 +362,16 @@ impl Mappings {
         self.numbers = FxHashMap::default();
         let is_kernel = |code: &Code| *code.path == *model::StackFrame::KERNEL.as_bytes() && code.function.is_none();
         self.kernel_is_mapped = self.files.iter().any(is_kernel);
+    }
+
+    /// Finds the build IDs that the recording does not have. `lasted`: how long it lasted at least.
+    pub(super) fn identify(&mut self, tables: &dyn Tables, lasted: Duration) {
+        for code in self.files.iter_mut().filter(|code| code.build_id.is_none() && !is_of_no_file(&code.path)) {
+            let path = std::str::from_utf8(&code.path).ok().filter(|path| path.starts_with('/'));
+            if let (Some(path), Some(inode)) = (path, code.inode.filter(|inode| inode.number != 0)) {
+                code.build_id = tables.identify(path, inode, lasted).map(Into::into);
+            }
+        }
     }
 
     /// Returns the build ID of a kernel that no mapping locates: this one, or that of the guest.

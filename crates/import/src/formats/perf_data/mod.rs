@@ -69,7 +69,7 @@ impl Importer for PerfData {
                 (
                     Capability::Stacks,
                     Availability::If(
-                        "-g; of --call-graph dwarf and lbr, too (dwarf: with --buildid-mmap, on a machine that has the files)",
+                        "-g; of --call-graph dwarf and lbr, too (dwarf: on the recorded machine, or elsewhere with --buildid-mmap and the files)",
                     ),
                 ),
                 (Capability::Yields, Availability::If("-e syscalls:sys_enter_sched_yield")),

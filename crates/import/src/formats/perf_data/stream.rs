@@ -165,7 +165,7 @@ impl<'a> PerfStream<'a> {
             has_switch |= format.name == "sched_switch"
                 && header.attrs.iter().any(|a| a.is_tracepoint() && a.config == u64::from(format.id));
         }
-        let unwinder = Unwinder::new(super::features::arch(&header).as_deref(), header.order);
+        let unwinder = Unwinder::new(&header);
         let preempt_recorded = super::features::kernel_at_least(&header, 4, 17);
         let records = Records {
             order: header.order,

@@ -1,7 +1,8 @@
 //! What a sample has of the program's stack other than a callchain: registers and a copy of the stack (`--call-graph dwarf`), which are
 //! unwound by the call frame information of the mapped files, or the processor's records of calls (`--call-graph lbr`).
 
-use super::header::Attr;
+use super::features;
+use super::header::{Attr, Header};
 use super::mappings::{Mappings, is_of_no_file};
 use super::sample::Stamp;
 use super::stacks::Mode;
@@ -9,6 +10,7 @@ use crate::tracepoint::ByteOrder;
 use model::StackFrame;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::time::Duration;
 use unwind::{Code, Ended, Endings, Machine, Memory, Registers, Table, Tables, Why};
 
 // Bits of `sample_type` (perf_event.h), in the order of their parts.
@@ -169,6 +171,8 @@ enum Known {
 pub(super) struct Unwinder {
     tables: Option<Arc<dyn Tables>>,
     machine: Option<Machine>,
+    /// How long the recording lasted at least, until the files without a build ID have been identified.
+    lasted: Option<Duration>,
     /// Of each file in [`Mappings::files`] that was needed.
     known: FxHashMap<usize, Known>,
     endings: Endings,
@@ -177,15 +181,14 @@ pub(super) struct Unwinder {
 }
 
 impl Unwinder {
-    /// `arch`: that of the recording, as `uname` names it.
-    pub(super) fn new(arch: Option<&str>, order: ByteOrder) -> Self {
-        let machine = match arch {
-            _ if order == ByteOrder::Big => None,
+    pub(super) fn new(header: &Header) -> Self {
+        let machine = match features::arch(header).as_deref() {
+            _ if header.order == ByteOrder::Big => None,
             Some("x86_64") => Some(Machine::X86_64),
             Some("aarch64" | "arm64") => Some(Machine::Arm64),
             _ => None,
         };
-        Self { machine, ..Self::default() }
+        Self { machine, lasted: features::lasted(header), ..Self::default() }
     }
 
     pub(super) fn unwind_by(&mut self, tables: &Arc<dyn Tables>) {
@@ -240,6 +243,9 @@ impl Unwinder {
             self.endings.not_walked += 1;
             return false;
         };
+        if let Some(lasted) = self.lasted.take() {
+            mappings.identify(&*tables, lasted);
+        }
         let mut memory = Copy { from: registers.sp, bytes: copy.stack, order: copy.order, beyond: false };
         let pid = stamp.pid.0;
         let mut last = None;

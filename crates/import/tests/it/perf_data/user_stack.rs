@@ -5,7 +5,8 @@ use crate::perf_data::writer::{Bytes, Order, PerfData, Stamp};
 use crate::perf_data::{Read, file};
 use model::EventKind;
 use std::sync::{Arc, Mutex};
-use unwind::{Endings, Kind, Machine, Row, Segment, Table, Tables, Why};
+use std::time::Duration;
+use unwind::{Endings, Inode, Kind, Machine, Row, Segment, Table, Tables, Why};
 
 const SOFTWARE: u32 = 1;
 const CPU_CLOCK: u64 = 0;
@@ -39,6 +40,22 @@ impl Tables for OneProgram {
     }
 }
 
+/// The same program, whose file is known by its inode.
+struct ByInode(Arc<Table>);
+
+impl Tables for ByInode {
+    fn table(&self, _: &str, build_id: Option<&str>) -> Result<Arc<Table>, Why> {
+        build_id.map(|_| Arc::clone(&self.0)).ok_or(Why::NoBuildId)
+    }
+
+    fn identify(&self, path: &str, inode: Inode, lasted: Duration) -> Option<String> {
+        assert_eq!((path, lasted), ("/bin/game", Duration::from_nanos(5_000)));
+        (inode == INODE).then(|| "abcd0001".to_owned())
+    }
+
+    fn ended(&self, _: Endings) {}
+}
+
 fn program() -> Table {
     let rows = vec![
         Row::new(0x100, Kind::Sp, 16, 0, 1).unwrap(),
@@ -56,14 +73,19 @@ fn stamp(at: u64) -> Stamp {
 
 /// Starts a recording of a program whose code is mapped, and of generated code.
 fn recording(order: Order, sample_type: u64, more: [u64; 2]) -> PerfData {
+    let id = [&[4, 0, 0, 0][..], &[0xab, 0xcd, 0, 1], &[0; 16]].concat();
+    recording_of(order, sample_type, more, (&id, 1 << 14))
+}
+
+/// As [`recording`]: `file`: what the record has of the program, and how that is marked.
+fn recording_of(order: Order, sample_type: u64, more: [u64; 2], (file, mark): (&[u8], u16)) -> PerfData {
     let mut d = PerfData::of_samples(order, &[(SOFTWARE, CPU_CLOCK)]);
     d.attrs[0].sample_type |= sample_type;
     d.attrs[0].more = more;
     d.features.push((6, Bytes::new(order).u32(64).raw(b"x86_64").padded(68).1));
-    let id = [&[4, 0, 0, 0][..], &[0xab, 0xcd, 0, 1], &[0; 16]].concat();
     let body = Bytes::new(order).i32(11).i32(11).u64(LOADED).u64(0x1000).u64(0x1000);
-    let body = body.raw(&id).u32(5).u32(2).raw(b"/bin/game\0").padded(8).1;
-    d.other(10, 2 | 1 << 14, &body, stamp(0));
+    let body = body.raw(file).u32(5).u32(2).raw(b"/bin/game\0").padded(8).1;
+    d.other(10, 2 | mark, &body, stamp(0));
     let body =
         Bytes::new(order).i32(11).i32(11).u64(LOADED + 0x10_0000).u64(0x1000).u64(0).raw(b"//anon\0").padded(8).1;
     d.other(1, 2, &body, stamp(0));
@@ -93,6 +115,7 @@ fn tables(table: Result<Table, Why>) -> (Arc<OneProgram>, Arc<dyn Tables>) {
 /// A stack of three functions: at 0x108 in the first, returns to 0x220 in the second, to 0x310 in the root.
 const WORDS: [u64; 6] = [0, LOADED + 0x220, STACK + 0x30, LOADED + 0x310, 1, 2];
 const REGS: [u64; 3] = [LOADED + 0x108, STACK, STACK + 0x10];
+const INODE: Inode = Inode { device: [254, 1], number: 77 };
 const UNWOUND: [u64; 3] = [LOADED + 0x108, LOADED + 0x220, LOADED + 0x310];
 
 #[test]
@@ -183,4 +206,22 @@ fn records_of_calls_are_callchains() {
             assert!(read.facts.lacks.iter().any(|lack| lack.contains("--call-graph lbr")), "{:?}", read.facts.lacks);
         }
     }
+}
+
+#[test]
+fn files_without_a_recorded_build_id_are_identified_by_their_inode() {
+    let order = Order::Little;
+    let chain_of = |number: u64| {
+        let [major, minor] = INODE.device;
+        let file = Bytes::new(order).u32(major).u32(minor).u64(number).u64(0).1;
+        let mut d = recording_of(order, REGS_USER | STACK_USER, [0, REGISTERS], (&file, 0));
+        d.features.push((21, Bytes::new(order).u64(1_000).u64(6_000).1));
+        d.sample_with(0, stamp(1_000), &[], &[], &copied(order, REGS, &WORDS, 6));
+        d.round();
+        let table = Arc::new(program());
+        let tables: Arc<dyn Tables> = Arc::new(ByInode(table));
+        chains(&unwound(&d.file(), &tables)).remove(0)
+    };
+    assert_eq!(chain_of(INODE.number), [&[USER][..], &UNWOUND].concat());
+    assert_eq!(chain_of(INODE.number + 1), [USER, UNWOUND[0]]);
 }
