@@ -76,6 +76,7 @@ pub fn import(
         progress(Progress { events: accounted.totals.events, stretches: true });
         let mut writer = writing.writer;
         let first_new = writing.stacks.names.len();
+        accounted.facts.callchain_ends = options.tables.ends().or(accounted.facts.callchain_ends);
         accounted.facts.lacks.extend(options.tables.sentences());
         accounted.facts.nameless = name_frames(&mut writing.stacks, options);
         writer.names(&writing.stacks.names[first_new..])?;

@@ -1,6 +1,6 @@
 //! Tables of the files of recordings that have copies of stacks, from the same copies of the files as the names of functions.
 
-use ingest::Facts;
+use ingest::{CallchainEnds, Facts};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::Metadata;
@@ -51,17 +51,27 @@ impl FoundTables {
         Arc::new(Reading { found: self.clone(), source: source.to_owned(), host })
     }
 
-    /// Says how the stacks of the last reading ended, a sentence each; nothing if there were no copies of stacks.
+    /// Returns how many callchains of the last reading ended how; `None` if no copies of stacks were unwound.
+    pub(crate) fn ends(&self) -> Option<CallchainEnds> {
+        self.with(|found| {
+            let Endings { root, depth, cut, unreadable, not_code, .. } = found.endings;
+            let no_table = found.endings.without();
+            let ends = CallchainEnds { root, depth, no_table, unreadable, not_code, cut, ..CallchainEnds::default() };
+            Some(ends).filter(|ends| ends.sum() > 0)
+        })
+    }
+
+    /// Says what callchains of the last reading lack, a sentence each; nothing if there were no copies of stacks.
     pub(crate) fn sentences(&self) -> Vec<String> {
         self.with(|found| {
-            let Endings { root, depth, cut, no_table, unreadable, not_walked } = &found.endings;
+            let Endings { cut, no_table, not_walked, .. } = &found.endings;
             let all = found.endings.all();
             if all == 0 {
                 return Vec::new();
             }
             let mut sentences = vec![format!(
                 "Callchains of programs were unwound here from copies of their stacks (--call-graph dwarf), by the call frame information of \
-                 their files: {root} of {all} reached the root."
+                 their files."
             )];
             let identified = found.identified.values().flatten().count();
             if identified > 0 {
@@ -72,8 +82,6 @@ impl FoundTables {
             }
             for (count, what) in [
                 (cut, "ended where the copy of the stack ends (perf record --call-graph dwarf,65528 copies more)"),
-                (depth, "had more than 127 frames, of which the innermost are kept"),
-                (unreadable, "ended at a frame that was not on the stack, or whose code was not mapped"),
                 (
                     not_walked,
                     "could not be unwound: they are of a 32-bit program, or of a machine other than x86-64 and arm64 (or the recording does not say of \

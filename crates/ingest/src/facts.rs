@@ -64,6 +64,9 @@ pub struct CallchainEnds {
     pub unreadable: u64,
     /// At a return address that is not in code that was known.
     pub not_code: u64,
+    /// At the end of the copy of the stack: of perf.data.
+    #[serde(default)]
+    pub cut: u64,
     /// Not known: they follow frame pointers, as the recorder did not know the process yet, or had not read a table.
     pub not_yet: u64,
     /// Not known: they follow frame pointers.
@@ -74,14 +77,21 @@ impl CallchainEnds {
     /// Takes the counts in the order of [`CallchainEnd::ALL`].
     #[must_use]
     pub fn of(counts: &[u64; CallchainEnd::ALL.len()]) -> Self {
-        let [unknown, root, depth, no_table, unreadable, not_code, not_yet] = *counts;
-        Self { root, depth, no_table, unreadable, not_code, not_yet, unknown }
+        let [unknown, root, depth, no_table, unreadable, not_code, not_yet, cut] = *counts;
+        Self { root, depth, no_table, unreadable, not_code, not_yet, cut, unknown }
     }
 
     /// The number of callchains.
     #[must_use]
     pub fn sum(&self) -> u64 {
-        self.root + self.depth + self.no_table + self.unreadable + self.not_code + self.not_yet + self.unknown
+        self.root
+            + self.depth
+            + self.no_table
+            + self.unreadable
+            + self.not_code
+            + self.not_yet
+            + self.cut
+            + self.unknown
     }
 }
 

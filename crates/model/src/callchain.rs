@@ -66,12 +66,13 @@ impl StackFrame {
 
     /// The function names of a frame that is no call: the callchain is truncated there, and why. It stands in place of the callers that are
     /// missing. [`CallchainEnd::frame`] has it.
-    const TRUNCATED: [&str; 5] = [
+    const TRUNCATED: [&str; 6] = [
         "[truncated: too deep]",
         "[truncated: no unwind table]",
         "[truncated: stack not readable]",
         "[truncated: return address not in code]",
         "[by frame pointers: may be truncated]",
+        "[truncated: end of the copied stack]",
     ];
 
     /// Returns a frame with only an address.
@@ -106,12 +107,22 @@ pub enum CallchainEnd {
     NotCode,
     /// It is not known, as [`Self::Unknown`]: the recorder, which unwinds others, did not know the process yet, or had not read a table.
     NotYet,
+    /// At the end of the copy of the stack: perf copies only its innermost part.
+    Cut,
 }
 
 impl CallchainEnd {
     /// All, in the order of their numbers in recordings.
-    pub const ALL: [Self; 7] =
-        [Self::Unknown, Self::Root, Self::Depth, Self::NoTable, Self::Unreadable, Self::NotCode, Self::NotYet];
+    pub const ALL: [Self; 8] = [
+        Self::Unknown,
+        Self::Root,
+        Self::Depth,
+        Self::NoTable,
+        Self::Unreadable,
+        Self::NotCode,
+        Self::NotYet,
+        Self::Cut,
+    ];
 
     /// Returns the name of the frame that stands for the missing callers; `None`: none are missing, or it is not known.
     #[must_use]

@@ -297,6 +297,7 @@ fn callchains_line(ends: CallchainEnds) -> Option<String> {
     let others = [
         (ends.no_table, "end in code without an unwind table"),
         (ends.depth, "are too deep"),
+        (ends.cut, "end where the copy of the stack ends"),
         (ends.unreadable, "end at a part of the stack that cannot be read"),
         (ends.not_code, "end at a return address that is not in code"),
         (ends.not_yet + ends.unknown, "follow frame pointers"),
@@ -386,8 +387,8 @@ mod tests {
     #[test]
     fn callchains_that_end_before_the_root_are_counted_by_cause() {
         let spaced = |ends| callchains_line(ends).map(|line| line.replace(TIE, " "));
-        let ends = CallchainEnds { root: 90, no_table: 7, not_yet: 3, ..CallchainEnds::default() };
-        let line = "Callchains of programs: 90.0 % of 100 reach the root; 7.0 % end in code without an unwind table, 3.0 % follow frame pointers";
+        let ends = CallchainEnds { root: 90, no_table: 6, cut: 1, not_yet: 3, ..CallchainEnds::default() };
+        let line = "Callchains of programs: 90.0 % of 100 reach the root; 6.0 % end in code without an unwind table, 1.0 % end where the copy of the stack ends, 3.0 % follow frame pointers";
         assert_eq!(spaced(ends).as_deref(), Some(line));
         let whole = CallchainEnds { root: 5, ..CallchainEnds::default() };
         assert_eq!(spaced(whole).as_deref(), Some("Callchains of programs: 100.0 % of 5 reach the root"));

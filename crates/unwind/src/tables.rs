@@ -45,6 +45,8 @@ pub struct Endings {
     pub no_table: BTreeMap<String, u64>,
     /// The stack could not be read, or is none.
     pub unreadable: u64,
+    /// At an address that is not in code.
+    pub not_code: u64,
     /// Not walked: the registers are those of another machine, or what was mapped is not known.
     pub not_walked: u64,
 }
@@ -61,6 +63,7 @@ impl Endings {
             },
             Ended::Unreadable if cut => self.cut += 1,
             Ended::Unreadable => self.unreadable += 1,
+            Ended::NotCode => self.not_code += 1,
         }
     }
 
@@ -70,6 +73,7 @@ impl Endings {
         self.depth += more.depth;
         self.cut += more.cut;
         self.unreadable += more.unreadable;
+        self.not_code += more.not_code;
         self.not_walked += more.not_walked;
         for (file, count) in &more.no_table {
             *self.no_table.entry(file.clone()).or_default() += count;
@@ -79,7 +83,12 @@ impl Endings {
     /// Returns the number of all stacks.
     #[must_use]
     pub fn all(&self) -> u64 {
-        let without: u64 = self.no_table.values().sum();
-        self.root + self.depth + self.cut + without + self.unreadable + self.not_walked
+        self.root + self.depth + self.cut + self.without() + self.unreadable + self.not_code + self.not_walked
+    }
+
+    /// Returns the number of those that ended in code without a rule.
+    #[must_use]
+    pub fn without(&self) -> u64 {
+        self.no_table.values().sum()
     }
 }

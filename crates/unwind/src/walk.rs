@@ -45,8 +45,10 @@ pub enum Ended {
     Depth,
     /// There is no rule for the address.
     NoTable,
-    /// The stack could not be read, or is none: its frames do not grow, or a return address is not in code.
+    /// The stack could not be read, or is none: its frames do not grow.
     Unreadable,
+    /// The address is not in code.
+    NotCode,
 }
 
 /// A callchain.
@@ -108,7 +110,7 @@ pub fn walk<'t>(
         let looked_up = if exact { now.pc } else { now.pc.wrapping_sub(1) };
         let found = code(looked_up);
         if !addresses.is_empty() && matches!(found, Code::Nothing) {
-            break if now.pc == 0 { Ended::Root } else { Ended::Unreadable };
+            break if now.pc == 0 { Ended::Root } else { Ended::NotCode };
         }
         addresses.push(now.pc);
         let step = match found {
@@ -119,7 +121,7 @@ pub fn walk<'t>(
             Code::Row(row) => by_row(machine, row, now, exact, looked_up, memory),
             Code::NoTable => by_frame_pointer(now, exact, memory),
             Code::Missing => Step::Ends(Ended::NoTable),
-            Code::Nothing => Step::Ends(Ended::Unreadable),
+            Code::Nothing => Step::Ends(Ended::NotCode),
         };
         (now, exact) = match step {
             Step::Caller(caller) => (caller, false),

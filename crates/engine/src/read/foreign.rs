@@ -32,6 +32,7 @@ impl Foreign {
             let (accounted, stacks, ()) = read(source.as_ref(), options, || ())?;
             (accounted, stacks, None)
         };
+        accounted.facts.callchain_ends = options.tables.ends().or(accounted.facts.callchain_ends);
         accounted.facts.lacks.extend(options.tables.sentences());
         accounted.facts.lacks.extend(name_frames(&mut stacks, options));
         Ok(Self { source, accounted, stacks: Arc::new(stacks), kept, tables: options.tables.clone() })

@@ -66,7 +66,8 @@ fn by_corewise(folder: &Path) -> Chains {
     };
     let (accounted, ()) = account_with(source.as_ref(), &PassOptions::default(), |_| Ok(()), each).unwrap();
     let origin = accounted.ingested.origin.unwrap().0.cast_unsigned();
-    let of_program = |frame: &&StackFrame| frame.address >> 63 == 0;
+    // Without the frame that says why the chain is truncated.
+    let of_program = |frame: &&StackFrame| frame.address >> 63 == 0 && frame.address > 0;
     let chains = samples.into_iter().map(|((at, tid), stack)| {
         let frames = stacks[stack.0 as usize - 1].iter().filter(of_program).enumerate();
         let chain = frames.map(|(n, frame)| frame.offset - u64::from(n > 0)).collect();

@@ -3,7 +3,7 @@
 use super::mappings::{MODE, Mappings};
 use super::sample::Stamp;
 use crate::tracepoint::Names;
-use model::{Batch, NameId, StackFrame, StackId};
+use model::{Batch, CallchainEnd, NameId, StackFrame, StackId};
 use rustc_hash::FxHashMap;
 
 /// The maximum number of addresses of callchains kept, so that a hostile file cannot exhaust memory.
@@ -72,8 +72,8 @@ impl Mode {
 /// The callchains so far.
 #[derive(Default)]
 pub(super) struct Stacks {
-    /// Keyed by process, by the versions of the process's and the kernel's mappings ([`Mappings::version`]), by the mode, and by
-    /// addresses: equal keys have the same frames.
+    /// Keyed by process, by the versions of the process's and the kernel's mappings ([`Mappings::version`]), by the mode and
+    /// the end, and by addresses: equal keys have the same frames.
     known: FxHashMap<Box<[u64]>, StackId>,
     ids: FxHashMap<Box<[StackFrame]>, StackId>,
     addresses: usize,
@@ -84,10 +84,12 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
-    /// Returns the ID of a callchain; none if there are too many. `mode`: that of the record, up to the first marker.
+    /// Returns the ID of a callchain; none if there are too many. `mode`: that of the record, up to the first marker; `end`: how the
+    /// program's part ended.
     pub(super) fn id(
         &mut self,
         addresses: impl Iterator<Item = u64>,
+        end: CallchainEnd,
         (stamp, mode): (Stamp, Mode),
         mappings: &mut Mappings,
         names: &mut Names,
@@ -101,7 +103,12 @@ impl Stacks {
         // Callchains of the kernel only are the same in all processes.
         let pid = if self.key[PREFIX..].iter().any(|a| of_program(*a)) { stamp.pid.0 } else { 0 };
         let [of_process, of_kernel] = mappings.version(pid, stamp.at);
-        self.key[..PREFIX].copy_from_slice(&[u64::from(pid.cast_unsigned()), of_process, of_kernel, mode as u64]);
+        self.key[..PREFIX].copy_from_slice(&[
+            u64::from(pid.cast_unsigned()),
+            of_process,
+            of_kernel,
+            mode as u64 | (end as u64) << 8,
+        ]);
         if let Some(id) = self.known.get(self.key.as_slice()) {
             return *id;
         }
@@ -111,7 +118,7 @@ impl Stacks {
             return StackId::NONE;
         }
         let (files, mut innermost, mut mode) = (&mut self.files, true, mode);
-        let frames: Box<[StackFrame]> = self.key[PREFIX..]
+        let mut frames: Vec<StackFrame> = self.key[PREFIX..]
             .iter()
             .map(|address| {
                 let mut frame = StackFrame::at(*address);
@@ -139,9 +146,12 @@ impl Stacks {
                 frame
             })
             .collect();
+        if let Some(missing) = end.frame() {
+            frames.push(StackFrame { function: names.id(missing.as_bytes(), out), ..StackFrame::at(0) });
+        }
         self.addresses += self.key.len();
         let next = StackId(self.ids.len() as u32 + 1);
-        let id = *self.ids.entry(frames).or_insert_with_key(|frames| {
+        let id = *self.ids.entry(frames.into()).or_insert_with_key(|frames| {
             self.addresses += frames.len();
             out.stacks.push(frames.clone());
             next

@@ -13,7 +13,9 @@ use crate::sampled::IDLE_SAMPLE;
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names};
 use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
-use model::{Batch, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid};
+use model::{
+    Batch, CallchainEnd, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid,
+};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -269,7 +271,14 @@ impl Records {
         } else if !chain.is_empty() && has_stack {
             stack = self.stack(chain, (stamp, mode), out);
         } else if let Some(ip) = profiled {
-            stack = self.stacks.id(std::iter::once(ip), (stamp, mode), &mut self.mappings, &mut self.names, out);
+            stack = self.stacks.id(
+                std::iter::once(ip),
+                CallchainEnd::Unknown,
+                (stamp, mode),
+                &mut self.mappings,
+                &mut self.names,
+                out,
+            );
         }
         let (at, offset, cpu, current) = (stamp.at, record.offset, stamp.cpu, stamp.tid);
         let event = Event { at, offset, cpu, current, what: EventKind::Sample };
@@ -427,7 +436,7 @@ impl Records {
     fn stack(&mut self, chain: &[u8], place: (Stamp, Mode), out: &mut Batch) -> StackId {
         let order = self.order;
         let addresses = chain.chunks_exact(8).filter_map(|b| order.u64_at(b, 0));
-        self.stacks.id(addresses, place, &mut self.mappings, &mut self.names, out)
+        self.stacks.id(addresses, CallchainEnd::Unknown, place, &mut self.mappings, &mut self.names, out)
     }
 
     /// Returns the callchain of a sample that has the program's part in another form.
@@ -441,9 +450,9 @@ impl Records {
     ) -> Option<StackId> {
         let order = self.order;
         let chain = chain.chunks_exact(8).filter_map(|b| order.u64_at(b, 0));
-        let addresses = self.unwinder.chain(user, chain, (stamp, mode, ip), &mut self.mappings)?;
+        let (addresses, end) = self.unwinder.chain(user, chain, (stamp, mode, ip), &mut self.mappings)?;
         let addresses = addresses.iter().copied();
-        Some(self.stacks.id(addresses, (stamp, mode), &mut self.mappings, &mut self.names, out))
+        Some(self.stacks.id(addresses, end, (stamp, mode), &mut self.mappings, &mut self.names, out))
     }
 
     /// Unreadable bytes are lost events. They may be of any CPU, from its last event before to its next one after.

@@ -7,7 +7,7 @@ use super::mappings::{Mappings, is_of_no_file};
 use super::sample::Stamp;
 use super::stacks::Mode;
 use crate::tracepoint::ByteOrder;
-use model::StackFrame;
+use model::{CallchainEnd, StackFrame};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,7 +167,6 @@ enum Known {
 }
 
 /// Makes callchains of programs.
-#[derive(Default)]
 pub(super) struct Unwinder {
     tables: Option<Arc<dyn Tables>>,
     machine: Option<Machine>,
@@ -178,6 +177,22 @@ pub(super) struct Unwinder {
     endings: Endings,
     /// The callchain made last.
     addresses: Vec<u64>,
+    /// How it ended.
+    end: CallchainEnd,
+}
+
+impl Default for Unwinder {
+    fn default() -> Self {
+        Self {
+            tables: None,
+            machine: None,
+            lasted: None,
+            known: FxHashMap::default(),
+            endings: Endings::default(),
+            addresses: Vec::new(),
+            end: CallchainEnd::Unknown,
+        }
+    }
 }
 
 impl Unwinder {
@@ -203,15 +218,16 @@ impl Unwinder {
         }
     }
 
-    /// Returns the callchain of a sample whose program's part is in `user`: the kernel's part of `chain`, then the program's. `None`: `chain`
-    /// is all that there is. `ip`: the address of the sample.
+    /// Returns the callchain of a sample whose program's part is in `user`: the kernel's part of `chain`, then the program's; and how that
+    /// ended. `None`: `chain` is all that there is. `ip`: the address of the sample.
     pub(super) fn chain(
         &mut self,
         user: &UserStack<'_>,
         chain: impl Iterator<Item = u64> + Clone,
         (stamp, mode, ip): (Stamp, Mode, Option<u64>),
         mappings: &mut Mappings,
-    ) -> Option<&[u64]> {
+    ) -> Option<(&[u64], CallchainEnd)> {
+        self.end = CallchainEnd::Unknown;
         let is_marker = |address: &u64| *address == StackFrame::CONTEXT_USER;
         self.addresses.clear();
         self.addresses.extend(chain.clone().take_while(|address| !is_marker(address)));
@@ -223,7 +239,7 @@ impl Unwinder {
                 return None;
             }
             self.addresses.push(StackFrame::CONTEXT_USER);
-            return self.walk(copy, stamp, mappings).then_some(self.addresses.as_slice());
+            return self.walk(copy, stamp, mappings).then_some((self.addresses.as_slice(), self.end));
         }
         // The innermost call is that of the function in which the sample was taken.
         let innermost = innermost.or(ip.filter(|_| mode == Mode::User))?;
@@ -232,7 +248,7 @@ impl Unwinder {
         self.addresses.extend([StackFrame::CONTEXT_USER, innermost]);
         // Of a call, the address of its instruction is recorded, and callchains have what follows it.
         self.addresses.extend(froms.filter(|from| (1..1 << 63).contains(from)).map(|from| from + 1));
-        Some(&self.addresses)
+        Some((&self.addresses, self.end))
     }
 
     /// Adds the callchain of a copied stack; `false` if it cannot be walked.
@@ -268,7 +284,16 @@ impl Unwinder {
         let file = last.and_then(|file| mappings.files.get(file)).map(|code| &code.path);
         let named =
             file.filter(|path| !is_of_no_file(path)).map(|path| String::from_utf8_lossy(path)).unwrap_or_default();
-        self.endings.count(walk.ended, memory.beyond && walk.ended == Ended::Unreadable, &named);
+        let cut = memory.beyond && walk.ended == Ended::Unreadable;
+        self.endings.count(walk.ended, cut, &named);
+        self.end = match walk.ended {
+            Ended::Root => CallchainEnd::Root,
+            Ended::Depth => CallchainEnd::Depth,
+            Ended::NoTable => CallchainEnd::NoTable,
+            Ended::Unreadable if cut => CallchainEnd::Cut,
+            Ended::Unreadable => CallchainEnd::Unreadable,
+            Ended::NotCode => CallchainEnd::NotCode,
+        };
         self.addresses.extend(walk.addresses);
         true
     }

@@ -144,16 +144,30 @@ fn copies_of_stacks_are_unwound() {
     let expected = [
         program(&UNWOUND),
         [&[KERNEL, IN_KERNEL][..], &program(&UNWOUND)].concat(),
-        program(&UNWOUND[..2]),
-        program(&[LOADED + 0x500]),
-        program(&[0x1000]),
-        program(&[LOADED + 0x10_0010, LOADED + 0x220]),
+        program(&[&UNWOUND[..2], &[0]].concat()),
+        program(&[LOADED + 0x500, 0]),
+        program(&[0x1000, 0]),
+        program(&[LOADED + 0x10_0010, LOADED + 0x220, 0]),
         vec![KERNEL, IN_KERNEL],
         vec![KERNEL, IN_KERNEL],
     ];
     assert_eq!(chains(&read), expected);
+    let whys: Vec<&str> =
+        read.frames.iter().filter_map(|chain| chain.last()).map(|frame| read.name(frame.function)).collect();
+    assert_eq!(
+        whys,
+        [
+            "",
+            "",
+            "[truncated: end of the copied stack]",
+            "[truncated: no unwind table]",
+            "[truncated: return address not in code]",
+            "[truncated: stack not readable]",
+            "",
+        ]
+    );
     let no_table = [("/bin/game".to_owned(), 1)].into();
-    let endings = Endings { root: 2, cut: 1, no_table, unreadable: 2, not_walked: 1, depth: 0 };
+    let endings = Endings { root: 2, cut: 1, no_table, unreadable: 1, not_code: 1, not_walked: 1, depth: 0 };
     assert_eq!(*found.endings.lock().unwrap(), endings);
     let frame = &read.frames[0][1];
     assert_eq!((read.name(frame.file), frame.offset), ("/bin/game", 0x1108));
@@ -166,7 +180,7 @@ fn without_a_file_no_caller_is_guessed() {
     d.sample_with(0, stamp(1_000), &[], &[], &copied(order, REGS, &WORDS, 6));
     d.round();
     let (found, tables) = tables(Err(Why::NotFound));
-    assert_eq!(chains(&unwound(&d.file(), &tables)), [[USER, UNWOUND[0]]]);
+    assert_eq!(chains(&unwound(&d.file(), &tables)), [[USER, UNWOUND[0], 0]]);
     assert_eq!(found.endings.lock().unwrap().no_table["/bin/game"], 1);
     // Without tables, the address of the sample is all that there is.
     assert_eq!(chains(&file(&d.file()).unwrap()), [[0xffff_8000]]);
@@ -180,7 +194,7 @@ fn files_without_tables_are_unwound_by_frame_pointers() {
     d.round();
     let (found, tables) = tables(Err(Why::NoTable));
     // From the frame pointer, the return address 0x310; the next frame pointer is after the copy.
-    assert_eq!(chains(&unwound(&d.file(), &tables)), [[USER, UNWOUND[0], UNWOUND[2]]]);
+    assert_eq!(chains(&unwound(&d.file(), &tables)), [[USER, UNWOUND[0], UNWOUND[2], 0]]);
     assert_eq!(found.endings.lock().unwrap().cut, 1);
 }
 
@@ -223,5 +237,5 @@ fn files_without_a_recorded_build_id_are_identified_by_their_inode() {
         chains(&unwound(&d.file(), &tables)).remove(0)
     };
     assert_eq!(chain_of(INODE.number), [&[USER][..], &UNWOUND].concat());
-    assert_eq!(chain_of(INODE.number + 1), [USER, UNWOUND[0]]);
+    assert_eq!(chain_of(INODE.number + 1), [USER, UNWOUND[0], 0]);
 }
