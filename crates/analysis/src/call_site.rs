@@ -6,6 +6,7 @@
 //! ```
 
 use crate::functions::FunctionId;
+use crate::source_lines::LineId;
 use model::{Ns, StackFrame, Stacks};
 use std::collections::BTreeMap;
 
@@ -72,20 +73,28 @@ pub(crate) fn call_site<'a>(stacks: &Stacks, chain: &'a [StackFrame]) -> Option<
     })
 }
 
+/// Where in a program a thread waits: the function and the line are of the same frame.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct CallSite {
+    pub(crate) function: FunctionId,
+    /// That of the call; `None` if unknown.
+    pub(crate) line: Option<LineId>,
+}
+
 /// The call sites of several waits, with the time of each.
 #[derive(Clone, Default)]
-pub(crate) struct CallSites(BTreeMap<FunctionId, Ns>);
+pub(crate) struct CallSites(BTreeMap<CallSite, Ns>);
 
 impl CallSites {
     /// Adds a wait, if its call site is known.
-    pub(crate) fn add(&mut self, site: Option<FunctionId>, waited: Ns) {
+    pub(crate) fn add(&mut self, site: Option<CallSite>, waited: Ns) {
         if let Some(site) = site {
             *self.0.entry(site).or_default() += waited;
         }
     }
 
     /// Takes a wait back.
-    pub(crate) fn remove(&mut self, site: FunctionId, waited: Ns) {
+    pub(crate) fn remove(&mut self, site: CallSite, waited: Ns) {
         if let Some(sum) = self.0.get_mut(&site) {
             *sum -= waited;
             if *sum == Ns::ZERO {
@@ -99,9 +108,15 @@ impl CallSites {
         other.0.into_iter().for_each(|(site, waited)| self.add(Some(site), waited));
     }
 
-    /// Returns the one with the most time; of several, the first by name.
-    pub(crate) fn longest(&self) -> Option<FunctionId> {
-        self.0.iter().rev().max_by_key(|(_, waited)| **waited).map(|(site, _)| *site)
+    /// Returns the function with the most time, and of its lines that with the most; of several, the first by name.
+    pub(crate) fn longest(&self) -> Option<CallSite> {
+        let mut functions: BTreeMap<FunctionId, Ns> = BTreeMap::new();
+        for (site, waited) in &self.0 {
+            *functions.entry(site.function).or_default() += *waited;
+        }
+        let (function, _) = functions.iter().rev().max_by_key(|(_, waited)| **waited)?;
+        let of_function = self.0.iter().rev().filter(|(site, _)| site.function == *function);
+        of_function.max_by_key(|(_, waited)| **waited).map(|(site, _)| *site)
     }
 }
 

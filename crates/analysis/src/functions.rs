@@ -1,7 +1,7 @@
 //! The functions in the callchains of a recording.
 
 use crate::blocked_by;
-use crate::call_site::call_site;
+use crate::call_site::{CallSite, call_site};
 use crate::source_lines::{LineId, SourceLines};
 use model::{StackFrame, StackId, Stacks, Value};
 use rustc_hash::FxHashMap;
@@ -22,8 +22,8 @@ pub(crate) struct Functions {
     lines: Vec<Box<[Option<LineId>]>>,
     /// Of each callchain, the place in `by_stack` of the function in which a thread with this callchain waits.
     waiting: Vec<u32>,
-    /// Of each callchain, the function of the program itself that waits.
-    call_sites: Vec<Option<FunctionId>>,
+    /// Of each callchain, the function of the program itself that waits, and its line.
+    call_sites: Vec<Option<CallSite>>,
     /// Distinct and sorted.
     all: Vec<Named>,
 }
@@ -62,7 +62,8 @@ impl Functions {
         let waiting = waiting.collect();
         let call_sites = stacks.chains.iter().map(|chain| {
             let frame = call_site(stacks, chain)?;
-            numbers.get(&(stacks.name(frame.function), stacks.name(frame.file))).map(|number| FunctionId(*number))
+            let number = numbers.get(&(stacks.name(frame.function), stacks.name(frame.file)))?;
+            Some(CallSite { function: FunctionId(*number), line: known.id(stacks, frame) })
         });
         let call_sites = call_sites.collect();
         Self {
@@ -92,8 +93,13 @@ impl Functions {
     }
 
     /// Returns the function of the program itself that waits in this callchain ([`call_site`]); `None` if unknown.
-    pub(crate) fn call_site(&self, stack: StackId) -> Option<FunctionId> {
+    pub(crate) fn call_site(&self, stack: StackId) -> Option<CallSite> {
         (stack.0 as usize).checked_sub(1).and_then(|at| self.call_sites.get(at)).copied().flatten()
+    }
+
+    /// Returns the cell of the function of a call site; null if there is none.
+    pub(crate) fn of_site(&self, site: Option<CallSite>) -> Value {
+        self.name(site.map(|site| site.function))
     }
 
     /// Returns the cell of a function's name; null if there is none.

@@ -1,6 +1,7 @@
 //! The source lines in the callchains of a recording.
 
-use model::{StackFrame, StackId, Stacks};
+use crate::call_site::CallSite;
+use model::{StackFrame, Stacks};
 use rustc_hash::FxHashMap;
 
 /// A source file and a line in it. The order is that of the files and lines.
@@ -10,8 +11,6 @@ pub(crate) struct LineId(u32);
 /// The source lines of a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceLines {
-    /// Of each callchain, the line in which a thread with this callchain waits.
-    waiting: Vec<Option<LineId>>,
     /// Distinct and sorted.
     all: Vec<(Box<str>, u32)>,
 }
@@ -22,11 +21,7 @@ impl SourceLines {
         let mut all: Vec<(&str, u32)> = stacks.chains.iter().flatten().filter_map(line).collect();
         all.sort_unstable();
         all.dedup();
-        let mut lines =
-            Self { waiting: Vec::new(), all: all.iter().map(|(file, line)| ((*file).into(), *line)).collect() };
-        lines.waiting =
-            stacks.chains.iter().map(|chain| chain.iter().find_map(|frame| lines.id(stacks, frame))).collect();
-        lines
+        Self { all: all.iter().map(|(file, line)| ((*file).into(), *line)).collect() }
     }
 
     /// Returns the line of a frame.
@@ -36,9 +31,9 @@ impl SourceLines {
         at.ok().map(|at| LineId(at as u32))
     }
 
-    /// Returns the line in which a thread with this callchain waits: that of the innermost function whose line is known.
-    pub(crate) fn waiting(&self, stack: StackId) -> Option<LineId> {
-        *self.waiting.get((stack.0 as usize).checked_sub(1)?)?
+    /// Returns the source file and the line of a call site.
+    pub(crate) fn of_site(&self, site: Option<CallSite>) -> (Option<&str>, Option<i64>) {
+        self.named(site.and_then(|site| site.line))
     }
 
     /// Returns the source file and the line.

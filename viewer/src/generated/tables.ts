@@ -175,7 +175,7 @@ export interface ObjectWaits {
   readonly released_by: number | null;
   /** The waiting thread's callchain: its number in the event table `stack`; null if not recorded. */
   readonly stack: number | null;
-  /** Path of the source file from which the wait was called, as in the table `lock_waits`; null if unknown. */
+  /** Path of the source file of the function in the program that waited, as in the table `lock_waits`; null if unknown. */
   readonly source_file: string | null;
   /** The line in it; null without `source_file`. */
   readonly line: number | null;
@@ -229,7 +229,7 @@ export interface LockWaits {
   readonly holder_stack: number | null;
   /** Where in the program the holder waited then. */
   readonly holder_call_site: string | null;
-  /** Path of the source file from which the wait was called: that of the innermost function of the callchain whose line is known; null if none is. */
+  /** Path of the source file of `call_site`; null if its lines are not known. */
   readonly source_file: string | null;
   /** The line in it; null without `source_file`. */
   readonly line: number | null;

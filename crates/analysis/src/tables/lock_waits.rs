@@ -25,7 +25,7 @@ impl OfWaits for Table {
         for wait in self.0.drain(..) {
             let Some((object, kind)) = wait.object else { continue };
             let [running, preempted, ready, blocked] = wait.holder_times;
-            let (source, line) = world.lines.named(world.lines.waiting(wait.stack));
+            let (source, line) = world.lines.of_site(world.functions.call_site(wait.stack));
             let of_holder = |ns: Ns| Value::from(wait.holder.map(|_| ns));
             out.row(&[
                 wait.thread.into(),
@@ -48,9 +48,9 @@ impl OfWaits for Table {
                 wait.holders.into(),
                 wait.released_by.filter(|by| *by >= ThreadKey::IDLE).into(),
                 number(wait.stack),
-                world.functions.name(world.functions.call_site(wait.stack)),
+                world.functions.of_site(world.functions.call_site(wait.stack)),
                 number(wait.holder_stack),
-                world.functions.name(world.functions.call_site(wait.holder_stack)),
+                world.functions.of_site(world.functions.call_site(wait.holder_stack)),
                 source.into(),
                 line.into(),
             ]);

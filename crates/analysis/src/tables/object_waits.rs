@@ -17,7 +17,7 @@ impl OfWaits for Table {
 
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {
         for wait in self.0.drain(..) {
-            let (source, line) = world.lines.named(world.lines.waiting(wait.stack));
+            let (source, line) = world.lines.of_site(world.functions.call_site(wait.stack));
             let reason = wait.reason.and_then(|by| world.reason(by));
             let kind = wait.object.map_or_else(|| of_call(reason), |(_, kind)| WaitKind::word(kind));
             out.row(&[

@@ -1,15 +1,12 @@
 //! The causes of each thread's switch-outs.
 
 use crate::by_thread::{Before, ByThread, left_to_wait};
-use crate::call_site::CallSites;
-use crate::functions::FunctionId;
-use crate::source_lines::{LineCounts, LineId};
+use crate::call_site::{CallSite, CallSites};
 use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{
     CpuId, CpuState, CpuStretch, Ns, Reason, Rows, StackId, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
 };
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 pub(crate) struct SwitchCauses {
     threads: ByThread<Thread>,
@@ -26,11 +23,7 @@ struct Thread {
     /// The last switch-out and how it was counted; its callchain comes later.
     last: Option<(Ns, Cause, ThreadState, Ns)>,
     /// The call site of that switch-out, if it is known by now.
-    last_site: Option<FunctionId>,
-    /// The line from which that wait was called.
-    line: Option<LineId>,
-    /// The lines from which waits were called, by cause.
-    lines: BTreeMap<Cause, LineCounts>,
+    last_site: Option<CallSite>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -185,7 +178,7 @@ impl Thread {
     }
 
     /// Adds the call site of the switch-out at this instant.
-    fn waits_at(&mut self, at: Ns, site: Option<FunctionId>) {
+    fn waits_at(&mut self, at: Ns, site: Option<CallSite>) {
         if let Some((when, cause @ Cause::Blocked(..), _, time)) = self.last
             && when == at
             && let Ok(counted) = self.causes.binary_search_by_key(&cause, |(c, _)| *c)
@@ -210,22 +203,6 @@ impl Thread {
             self.last = None;
             let known = Cause::Blocked(letter, Some(by));
             self.count(known, after, time).call_sites.add(site, time);
-            self.lines.entry(cause).or_default().add(self.line, [-1, 0]);
-            self.lines.entry(known).or_default().add(self.line, [1, 0]);
-        }
-    }
-}
-
-impl Thread {
-    /// Notes the line from which the wait at this instant was called.
-    fn called_from(&mut self, at: Ns, line: Option<LineId>) {
-        self.line = None;
-        if let Some((when, cause @ Cause::Blocked(..), ..)) = self.last
-            && when == at
-            && line.is_some()
-        {
-            self.line = line;
-            self.lines.entry(cause).or_default().add(line, [1, 0]);
         }
     }
 }
@@ -295,7 +272,6 @@ impl Analysis for SwitchCauses {
 
     fn blocked_at(&mut self, thread: ThreadKey, stack: StackId, world: &World) {
         let thread = self.threads.of(thread);
-        thread.called_from(world.now, world.lines.waiting(stack));
         thread.waits_at(world.now, world.functions.call_site(stack));
     }
 
@@ -320,8 +296,9 @@ impl Analysis for SwitchCauses {
                 let [ready, blocked, unknown] = [sums.ready, sums.blocked, sums.unknown].map(Value::from);
                 let tid = i64::from(tid.0).into();
                 let count = sums.count.into();
-                let site = world.functions.name(sums.call_sites.longest());
-                let (source, line) = world.lines.named(thread.lines.get(cause).and_then(LineCounts::max_counted));
+                let site = sums.call_sites.longest();
+                let (source, line) = world.lines.of_site(site);
+                let site = world.functions.of_site(site);
                 let (source, line) = (source.into(), line.into());
                 out.row(&[
                     key.into(),

@@ -172,7 +172,7 @@ impl OfWaits for Table {
                 sums.cut.into(),
                 most.map(|(key, _)| *key).or(interrupted.map(|_| ThreadKey::IDLE)).into(),
                 interrupted.unwrap_or(Ns::ZERO).into(),
-                world.functions.name(sums.call_sites.longest()),
+                world.functions.of_site(sums.call_sites.longest()),
                 sums.together.into(),
             ]);
         }

@@ -7,8 +7,7 @@
 //! ```
 
 use crate::by_thread::ByThread;
-use crate::call_site::CallSites;
-use crate::functions::FunctionId;
+use crate::call_site::{CallSite, CallSites};
 use crate::recent::Recent;
 use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{Ns, Reason, Rows, Span, StackId, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
@@ -26,7 +25,7 @@ struct Thread {
     /// The open wait: its span, the state letter (0 if unknown) and what the thread waits for, if known.
     open: Option<(Span, u8, Option<ReasonId>)>,
     /// The call site of that wait, if known.
-    call_site: Option<FunctionId>,
+    call_site: Option<CallSite>,
     by: BTreeMap<Ended, Sums>,
     /// The thread that it woke last in its present stretch, the kind of that wait, and whether it counts as woken together with others.
     woke: Option<(ThreadKey, Ended, bool)>,
@@ -136,7 +135,7 @@ impl Analysis for Waits {
                     sums.blocked.into(),
                 ];
                 row.extend(sums.waker.map(|ns| Value::from(Some(ns).filter(|_| *waker > ThreadKey::IDLE))));
-                row.push(world.functions.name(sums.call_sites.longest()));
+                row.push(world.functions.of_site(sums.call_sites.longest()));
                 out.row(&row);
             }
         }

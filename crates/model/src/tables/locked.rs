@@ -52,8 +52,7 @@ table! {
                  lock back is not recorded.",
             HOLDER_CALL_SITE: Option<FunctionName> = "Where in the program the holder waited then.",
             SOURCE_FILE: Option<FilePath> =
-                "Path of the source file from which the wait was called: that of the innermost function of the callchain whose line is known; \
-                 null if none is.",
+                "Path of the source file of `call_site`; null if its lines are not known.",
             LINE: Option<Int> = "The line in it; null without `source_file`.",
         }
     }
@@ -169,7 +168,7 @@ table! {
                 "Key of the thread that ended the wait; 0: an interrupt, as at a timeout; null if unknown.",
             STACK: Option<Int> = "The waiting thread's callchain: its number in the event table `stack`; null if not recorded.",
             SOURCE_FILE: Option<FilePath> =
-                "Path of the source file from which the wait was called, as in the table `lock_waits`; null if unknown.",
+                "Path of the source file of the function in the program that waited, as in the table `lock_waits`; null if unknown.",
             LINE: Option<Int> = "The line in it; null without `source_file`.",
         }
     }

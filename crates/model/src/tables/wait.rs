@@ -163,9 +163,8 @@ table! {
                  or of the standard library or runtime of a language; of several, the one with the most blocked time. Null without callchains \
                  (`record --stacks`, `perf record -g`); each whole chain is in the event table `stack`.",
             SOURCE_FILE: Option<FilePath> =
-                "Blocked: path of the source file from which most of these waits were called: that of the innermost function of the callchain \
-                 whose line is known (`record --stacks`, debug information); null if none is.",
-            LINE: Option<Int> = "The line in it; null without `source_file`.",
+                "Blocked: path of the source file of `call_site` (`record --stacks`, debug information); null if its lines are not known.",
+            LINE: Option<Int> = "The line in it of the call; of several, the one with the most blocked time. Null without `source_file`.",
         }
     }
 }
