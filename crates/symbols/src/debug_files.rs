@@ -9,9 +9,11 @@ use std::ffi::OsStr;
 use std::io::{BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-/// The size of the largest debug file whose checksum is calculated.
+/// The size of the largest debug file whose checksum is calculated, and how long that may take.
 const MAX_CHECKED: u64 = 8 << 30;
+const CHECKED_FOR: Duration = Duration::from_secs(30);
 /// The most bytes of symbols that a file has in itself, compressed and not.
 const MAX_MINI: u64 = 256 << 20;
 /// The most memory for decompressing them, KiB.
@@ -84,19 +86,21 @@ fn by_link(name: &OsStr, crc: u32, named: &Path, id: Option<&str>, folders: &[Pa
     })
 }
 
-/// Returns the CRC-32 of a file.
+/// Returns the CRC-32 of a file; `None` if it cannot be read in time.
 fn checksum(path: &Path) -> Option<u32> {
     let mut file = std::fs::File::open(path).ok()?;
     if file.metadata().ok()?.len() > MAX_CHECKED {
         return None;
     }
     let (mut hash, mut buffer) = (crc32fast::Hasher::new(), vec![0; 1 << 18]);
-    loop {
+    let until = Instant::now() + CHECKED_FOR;
+    while Instant::now() < until {
         match file.read(&mut buffer).ok()? {
             0 => return Some(hash.finalize()),
             read => hash.update(&buffer[..read]),
         }
     }
+    None
 }
 
 /// Returns the symbols that a file has in itself, as an ELF file (MiniDebugInfo: a section that xz compressed).

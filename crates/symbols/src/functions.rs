@@ -132,7 +132,8 @@ pub(crate) fn of_program(of: Program<'_>, folders: &[PathBuf], offsets: &[u64], 
     let mut no_lines = None;
     let mut lines = Vec::new();
     if has_lines {
-        (lines, no_lines) = found.lines(&file, of.path, folders, until);
+        // What it shares with others is found from where it was: the path at which it is read may be that of a descriptor.
+        (lines, no_lines) = found.lines(&file, of.named, folders, until);
     }
     let mut has_separate = false;
     if let Some(path) = &separate

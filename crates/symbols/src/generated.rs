@@ -4,7 +4,10 @@
 //! which nothing vouches for: sizes are limited, and what does not parse is passed over.
 
 use crate::lines::Function;
+use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// The most bytes that are read of a file.
 const MAX_BYTES: u64 = 1 << 30;
@@ -12,6 +15,13 @@ const MAX_BYTES: u64 = 1 << 30;
 const MAX_RECORD: u64 = 1 << 20;
 /// The longest name that is kept.
 const MAX_NAME: usize = 1 << 12;
+/// The most bytes of different names that are kept, and of the names of all addresses.
+const MAX_NAMES: usize = 64 << 20;
+const MAX_NAMED: usize = 256 << 20;
+/// How long a file is read. A name of one that takes longer might not be the last one at its address, so it has none.
+const READ_FOR: Duration = Duration::from_secs(30);
+/// How many steps are made until the time is checked.
+const STEPS: u32 = 4096;
 
 /// What is known of an address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,16 +32,53 @@ pub struct Generated {
     pub several: bool,
 }
 
+/// Names, each once.
+#[derive(Default)]
+struct Names {
+    all: Vec<Rc<str>>,
+    numbers: HashMap<Rc<str>, usize>,
+    bytes: usize,
+}
+
+impl Names {
+    /// Returns the number of a name.
+    fn number(&mut self, name: &str) -> io::Result<usize> {
+        if let Some(number) = self.numbers.get(name) {
+            return Ok(*number);
+        }
+        self.bytes += name.len();
+        if self.bytes > MAX_NAMES {
+            return Err(io::Error::other("there are more than 64 MB of names"));
+        }
+        let name: Rc<str> = name.into();
+        self.all.push(Rc::clone(&name));
+        self.numbers.insert(name, self.all.len() - 1);
+        Ok(self.all.len() - 1)
+    }
+}
+
+/// What is known of an address, with the numbers of names.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    name: Option<usize>,
+    source: Option<usize>,
+    line: u32,
+    several: bool,
+}
+
 /// Collects what is known of some addresses.
 struct Found<'a> {
     /// In ascending order.
     addresses: &'a [u64],
-    all: Vec<Generated>,
+    all: Vec<Known>,
+    names: Names,
+    until: Instant,
+    steps: u32,
 }
 
 impl<'a> Found<'a> {
-    fn new(addresses: &'a [u64]) -> Self {
-        Self { addresses, all: vec![Generated::default(); addresses.len()] }
+    fn new(addresses: &'a [u64], until: Instant) -> Self {
+        Self { addresses, all: vec![Known::default(); addresses.len()], names: Names::default(), until, steps: 0 }
     }
 
     /// Returns which addresses are in some code.
@@ -40,35 +87,81 @@ impl<'a> Found<'a> {
         self.addresses.partition_point(|at| *at < begin)..self.addresses.partition_point(|at| *at < end)
     }
 
+    /// Counts a step; fails if the time is over.
+    fn step(&mut self) -> io::Result<()> {
+        self.steps = self.steps.wrapping_add(1);
+        if self.steps.is_multiple_of(STEPS) && Instant::now() >= self.until {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
+
     /// Notes code; `line` returns the source file and the line of an address in it.
-    fn code(&mut self, begin: u64, size: u64, name: &[u8], line: impl Fn(u64) -> Option<(String, u32)>) {
+    fn code(
+        &mut self,
+        begin: u64,
+        size: u64,
+        name: &[u8],
+        line: impl Fn(u64) -> Option<(Rc<str>, u32)>,
+    ) -> io::Result<()> {
+        self.step()?;
         let within = self.within(begin, size);
         if within.is_empty() || name.is_empty() || name.len() > MAX_NAME {
-            return;
+            return Ok(());
         }
-        let mut function = function_of(&String::from_utf8_lossy(name));
+        let function = function_of(&String::from_utf8_lossy(name));
+        let name = self.names.number(function.name.as_deref().unwrap_or_default())?;
+        let mut source = function.source.map(|source| self.names.number(&source)).transpose()?;
+        let mut of_line = function.line;
         for at in within {
-            if let Some((source, line)) = line(self.addresses[at]) {
-                (function.source, function.line) = (Some(source), line);
+            self.step()?;
+            if let Some((file, line)) = line(self.addresses[at]) {
+                (source, of_line) = (Some(self.names.number(&file)?), line);
             }
-            let known = &mut self.all[at];
-            known.several |= known.function.as_ref().is_some_and(|before| before.name != function.name);
-            known.function = Some(function.clone());
+            let before = self.all[at];
+            let several = before.several || before.name.is_some_and(|before| before != name);
+            self.all[at] = Known { name: Some(name), source, line: of_line, several };
         }
+        Ok(())
+    }
+
+    /// Returns what is known of each address.
+    fn end(self) -> io::Result<Vec<Generated>> {
+        let (all, mut bytes) = (&self.names.all, 0);
+        let mut text = |number: usize| {
+            bytes += all[number].len();
+            if bytes > MAX_NAMED {
+                return Err(io::Error::other("the addresses have more than 256 MB of names"));
+            }
+            Ok(all[number].as_ref().to_owned())
+        };
+        let generated = self.all.iter().map(|known| {
+            let function = known.name.map(|name| {
+                let source = known.source.map(&mut text).transpose()?;
+                Ok::<_, io::Error>(Function { name: Some(text(name)?), source, line: known.line })
+            });
+            Ok(Generated { function: function.transpose()?, several: known.several })
+        });
+        generated.collect()
     }
 }
 
 /// Returns the functions at some addresses (in ascending order) from a `perf-PID.map`: lines of an address, a size and a name.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be read, takes too long, or has too many names.
 pub fn of_perf_map(map: impl BufRead, addresses: &[u64]) -> io::Result<Vec<Generated>> {
-    let (mut found, mut map, mut line) = (Found::new(addresses), map.take(MAX_BYTES), Vec::new());
+    of_perf_map_until(map, addresses, Instant::now() + READ_FOR)
+}
+
+fn of_perf_map_until(map: impl BufRead, addresses: &[u64], until: Instant) -> io::Result<Vec<Generated>> {
+    let (mut found, mut map, mut line) = (Found::new(addresses, until), map.take(MAX_BYTES), Vec::new());
     loop {
         line.clear();
         if (&mut map).take(MAX_RECORD).read_until(b'\n', &mut line)? == 0 {
-            return Ok(found.all);
+            return found.end();
         }
+        found.step()?;
         let mut words = line.trim_ascii_end().splitn(3, |byte| *byte == b' ');
         let mut number = || {
             let word = std::str::from_utf8(words.next()?).ok()?;
@@ -77,7 +170,7 @@ pub fn of_perf_map(map: impl BufRead, addresses: &[u64]) -> io::Result<Vec<Gener
         if let (Some(begin), Some(size)) = (number(), number())
             && let Some(name) = words.next()
         {
-            found.code(begin, size, name, |_| None);
+            found.code(begin, size, name, |_| None)?;
         }
     }
 }
@@ -138,15 +231,15 @@ impl Fields<'_> {
 }
 
 /// The lines of code that is loaded next: address, line, and file.
-type Lines = Vec<(u64, u32, String)>;
+type Lines = Vec<(u64, u32, Rc<str>)>;
 
 /// Returns the functions at some addresses (in ascending order) from a `jit-PID.dump`. A file that is cut off, as of a program that runs, is
 /// read as far as it goes.
 ///
 /// # Errors
-/// The file cannot be read, or is no such file.
+/// The file cannot be read, is no such file, takes too long, or has too many names.
 pub fn of_jitdump(dump: impl Read, addresses: &[u64]) -> io::Result<Vec<Generated>> {
-    let mut found = Found::new(addresses);
+    let mut found = Found::new(addresses, Instant::now() + READ_FOR);
     let mut dump = dump.take(MAX_BYTES);
     let mut head = [0; 40];
     dump.read_exact(&mut head)?;
@@ -158,6 +251,7 @@ pub fn of_jitdump(dump: impl Read, addresses: &[u64]) -> io::Result<Vec<Generate
     let mut lines: Option<(u64, Lines)> = None;
     let mut prefix = [0; 16];
     while dump.read_exact(&mut prefix).is_ok() {
+        found.step()?;
         let mut fields = Fields(&prefix);
         let (Some(kind), Some(size)) = (fields.u32(), fields.u32()) else { break };
         let Some(size) = u64::from(size).checked_sub(16) else { break };
@@ -175,12 +269,12 @@ pub fn of_jitdump(dump: impl Read, addresses: &[u64]) -> io::Result<Vec<Generate
         skip(&mut dump, size - read)?;
         let mut fields = Fields(&body);
         match kind {
-            CODE_LOAD => load(&mut fields, lines.take(), &mut found).unwrap_or_default(),
-            CODE_MOVE => moved(&mut fields, &mut found).unwrap_or_default(),
+            CODE_LOAD => load(&mut fields, lines.take(), &mut found).unwrap_or(Ok(()))?,
+            CODE_MOVE => moved(&mut fields, &mut found).unwrap_or(Ok(()))?,
             _ => lines = debug_info(&mut fields, &found),
         }
     }
-    Ok(found.all)
+    found.end()
 }
 
 /// Skips bytes, as far as there are any.
@@ -188,28 +282,36 @@ fn skip(from: &mut impl Read, bytes: u64) -> io::Result<()> {
     io::copy(&mut from.take(bytes), &mut io::sink()).map(drop)
 }
 
-fn load(fields: &mut Fields<'_>, lines: Option<(u64, Lines)>, found: &mut Found<'_>) -> Option<()> {
+fn load(fields: &mut Fields<'_>, lines: Option<(u64, Lines)>, found: &mut Found<'_>) -> Option<io::Result<()>> {
     let (_pid_tid, _vma) = (fields.u64()?, fields.u64()?);
     let (begin, size, _index) = (fields.u64()?, fields.u64()?, fields.u64()?);
     let name = fields.text()?.to_owned();
     let lines = lines.filter(|(of, _)| *of == begin).map(|(_, lines)| lines).unwrap_or_default();
-    found.code(begin, size, &name, |at| {
+    Some(found.code(begin, size, &name, |at| {
         // The last entry at or before the address.
         let next = lines.partition_point(|(address, ..)| *address <= at);
         let (_, line, file) = lines.get(next.checked_sub(1)?)?;
-        Some((file.clone(), *line))
-    });
-    Some(())
+        Some((Rc::clone(file), *line))
+    }))
 }
 
 /// Code that was moved has the name that it had at its old place, which is known only where an address of it was wanted there.
-fn moved(fields: &mut Fields<'_>, found: &mut Found<'_>) -> Option<()> {
+fn moved(fields: &mut Fields<'_>, found: &mut Found<'_>) -> Option<io::Result<()>> {
     let (_pid_tid, _vma) = (fields.u64()?, fields.u64()?);
     let (old, new, size) = (fields.u64()?, fields.u64()?, fields.u64()?);
-    let at = found.within(old, size).find(|at| found.all[*at].function.is_some())?;
-    let function = found.all[at].function.clone()?;
-    found.code(new, size, function.name?.as_bytes(), |_| None);
-    Some(())
+    let mut name = None;
+    for at in found.within(old, size) {
+        if let Err(why) = found.step() {
+            return Some(Err(why));
+        }
+        name = found.all[at].name;
+        if name.is_some() {
+            break;
+        }
+    }
+    let name = name?;
+    let name = Rc::clone(&found.names.all[name]);
+    Some(found.code(new, size, name.as_bytes(), |_| None))
 }
 
 /// Reads the lines of the code that is loaded next, if an address in it is wanted.
@@ -221,8 +323,9 @@ fn debug_info(fields: &mut Fields<'_>, found: &Found<'_>) -> Option<(u64, Lines)
         let Some(name) = fields.text() else { break };
         // The same file as before.
         let file = match name {
-            [0xff, ..] => lines.last().map(|(.., file)| file.clone())?,
-            name => String::from_utf8_lossy(name).into_owned(),
+            [0xff, ..] => lines.last().map(|(.., file)| Rc::clone(file))?,
+            name if name.len() > MAX_NAME => break,
+            name => String::from_utf8_lossy(name).into(),
         };
         lines.push((address, line, file));
     }
@@ -258,6 +361,26 @@ mod tests {
         let expected =
             ["-", spin, spin, work, of_python[0], of_python[1], "stub one -:0", "other -:0 (several)", "-", "-", "-"];
         assert_eq!(found.iter().map(text).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_file_that_takes_too_long_gives_no_names() {
+        let addresses: Vec<u64> = (0..4000).collect();
+        let map = "0 ffff name\n".repeat(10);
+        let found = of_perf_map_until(map.as_bytes(), &addresses, Instant::now());
+        assert_eq!(found.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn names_are_limited() {
+        let map: String = (0..17_000).map(|n| format!("{n:x} 1 {n:04000}\n")).collect();
+        let addresses: Vec<u64> = (0..17_000).collect();
+        assert!(of_perf_map(map.as_bytes(), &addresses).is_err(), "68 MB of different names");
+        // The same name for many addresses is kept once, but its copies are limited.
+        let map = format!("0 ffffff {}\n", "n".repeat(MAX_NAME));
+        let addresses: Vec<u64> = (0..70_000).collect();
+        assert!(of_perf_map(map.as_bytes(), &addresses).is_err(), "286 MB of copies");
+        assert_eq!(of_perf_map(map.as_bytes(), &addresses[..100]).unwrap().len(), 100);
     }
 
     fn record(kind: u32, body: &[&[u8]]) -> Vec<u8> {

@@ -176,16 +176,18 @@ fn a_debug_file_alone_never_gives_another_name() {
 }
 
 #[test]
-fn damaged_debug_information_names_nothing_or_the_same() {
+fn damaged_debug_information_makes_no_name_up() {
     let program = Program::new(&["-gz=none"]);
     let whole = std::fs::read(program.path()).unwrap();
-    let sane = |name: &Option<String>| name.as_ref().is_none_or(|name| name.len() < 5000);
     for at in (0..whole.len()).step_by(61) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
         std::fs::write(program.path(), &bytes).unwrap();
         let known = program.known(&[]);
         assert_eq!(known.functions.len(), program.outer.len());
-        assert!(known.functions.iter().flatten().all(|of| sane(&of.name)));
+        let in_file = |name: &String| bytes.windows(name.len().max(1)).any(|place| place == name.as_bytes());
+        for name in known.functions.iter().flatten().filter_map(|of| of.name.as_ref()) {
+            assert!(in_file(name), "{name:?} is not in the file with a changed byte at {at}");
+        }
     }
 }
