@@ -11,6 +11,7 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// An open folder, even if its path now leads elsewhere.
 #[derive(Clone, Debug)]
@@ -303,6 +304,22 @@ impl Dir {
             Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
             Err(why) => Err(why),
         }
+    }
+
+    /// Returns when it was last changed.
+    ///
+    /// # Errors
+    /// The error of the file system.
+    pub fn modified(&self) -> Result<SystemTime> {
+        File::from(readable(&self.fd)?).metadata()?.modified()
+    }
+
+    /// Sets the time of its last change to now.
+    ///
+    /// # Errors
+    /// The error of the file system.
+    pub fn touch(&self) -> Result<()> {
+        File::from(readable(&self.fd)?).set_modified(SystemTime::now())
     }
 
     /// Syncs the folder itself to disk.

@@ -1,9 +1,11 @@
 //! The folder with debug files that were fetched: `BUILDID/debuginfo`, `BUILDID/executable`. Those that were not used for the longest time are
-//! removed when it has more than its limit.
+//! removed when it has more than its limit, but not those that this run uses.
 
-use std::fs::{self, File, Permissions};
-use std::io::{Error, Result};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use safefs::Dir;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Result;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
@@ -13,11 +15,13 @@ const PART: &str = ".part-";
 /// Incomplete files that are older were left by a process that was ended.
 const OLD: Duration = Duration::from_secs(3600);
 
-/// The folder.
+/// The folder. It is this user's own, and no link in it is followed.
 #[derive(Debug)]
 pub struct DebugCache {
-    path: PathBuf,
+    folder: Dir,
     limit: u64,
+    /// The build ids whose files this run uses.
+    in_use: BTreeSet<String>,
 }
 
 /// A file that is being written; removed if it is not kept.
@@ -26,11 +30,13 @@ pub struct Part {
     pub file: File,
     /// Where it is.
     pub path: PathBuf,
+    folder: Dir,
+    name: String,
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        let _ = self.folder.remove(&self.name);
     }
 }
 
@@ -38,24 +44,24 @@ impl DebugCache {
     /// Opens the folder, or makes it; only the owner may read it.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be made, or belongs to another user.
     pub fn open(path: &Path, limit: u64) -> Result<Self> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-        let cache = Self { path: path.to_owned(), limit };
-        for entry in fs::read_dir(path)?.flatten() {
-            let is_part = entry.file_name().to_string_lossy().starts_with(PART);
-            let age = entry.metadata().and_then(|about| about.modified()).map(|at| at.elapsed().unwrap_or_default());
-            if is_part && age.is_ok_and(|age| age > OLD) {
-                let _ = fs::remove_file(entry.path());
+        let folder = Dir::make_all(path)?;
+        folder.check_owner()?;
+        for name in folder.names()? {
+            let is_part = name.to_string_lossy().starts_with(PART);
+            let age = || folder.open_file(&name)?.metadata()?.modified().map(|at| at.elapsed().unwrap_or_default());
+            if is_part && age().is_ok_and(|age| age > OLD) {
+                let _ = folder.remove(&name);
             }
         }
-        Ok(cache)
+        Ok(Self { folder, limit, in_use: BTreeSet::new() })
     }
 
     /// The folder.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
     }
 
     /// Begins a file.
@@ -65,52 +71,47 @@ impl DebugCache {
     pub fn part(&self) -> Result<Part> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = self.path.join(format!("{PART}{}-{number}", std::process::id()));
-        let file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Part { file, path })
+        let name = format!("{PART}{}-{number}", std::process::id());
+        let file = self.folder.create(&name)?;
+        Ok(Part { file, path: self.path().join(&name), folder: self.folder.clone(), name })
     }
 
     /// Keeps a file that is complete.
     ///
     /// # Errors
-    /// It cannot be renamed.
-    pub fn keep(&self, part: Part, id: &str, name: &str) -> Result<PathBuf> {
-        let folder = self.path.join(id);
-        fs::create_dir_all(&folder)?;
-        fs::set_permissions(&folder, Permissions::from_mode(0o700))?;
-        let path = folder.join(name);
-        fs::rename(&part.path, &path)?;
+    /// It cannot be renamed, or the folder of the build id belongs to another user.
+    pub fn keep(&mut self, part: Part, id: &str, name: &str) -> Result<PathBuf> {
+        let folder = self.folder.open_or_make(id)?;
+        folder.check_owner()?;
+        self.folder.rename(&part.name, &folder, name)?;
         self.used(id);
-        self.limit(id);
-        if path.is_file() { Ok(path) } else { Err(Error::other("the limit of the cache is too small for it")) }
+        self.limit();
+        Ok(folder.path().join(name))
     }
 
     /// Notes that the files of a build id are used.
-    pub fn used(&self, id: &str) {
-        if let Ok(folder) = File::open(self.path.join(id)) {
-            let _ = folder.set_modified(SystemTime::now());
-        }
+    pub fn used(&mut self, id: &str) {
+        self.in_use.insert(id.to_owned());
+        let _ = self.folder.open_dir(id).and_then(|folder| folder.touch());
     }
 
-    /// Removes what was not used for the longest time, but not `keep`, until the rest is within the limit.
-    fn limit(&self, keep: &str) {
-        let mut all: Vec<(SystemTime, PathBuf, u64)> = Vec::new();
-        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
-            let Ok(files) = fs::read_dir(entry.path()) else { continue };
-            let bytes = files.flatten().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
-            let used = entry.metadata().and_then(|about| about.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-            all.push((used, entry.path(), bytes));
+    /// Removes what was not used for the longest time until the rest is within the limit, or is in use.
+    fn limit(&self) {
+        let mut all: Vec<(SystemTime, OsString, u64)> = Vec::new();
+        for name in self.folder.names().unwrap_or_default() {
+            let Ok(folder) = self.folder.open_dir(&name) else { continue };
+            let size = |name| Some(folder.open_file(name).ok()?.metadata().ok()?.len());
+            let bytes = folder.names().unwrap_or_default().into_iter().filter_map(size).sum();
+            all.push((folder.modified().unwrap_or(SystemTime::UNIX_EPOCH), name, bytes));
         }
         let mut sum: u64 = all.iter().map(|(.., bytes)| bytes).sum();
         all.sort();
-        for (_, path, bytes) in all {
+        for (_, name, bytes) in all {
             if sum <= self.limit {
                 return;
             }
-            if path.file_name().is_some_and(|name| name == keep) {
-                continue;
-            }
-            if fs::remove_dir_all(&path).is_ok() {
+            let is_used = name.to_str().is_some_and(|name| self.in_use.contains(name));
+            if !is_used && self.folder.remove_all(&name).is_ok() {
                 sum = sum.saturating_sub(bytes);
             }
         }
@@ -123,25 +124,45 @@ mod tests {
     use super::*;
     use std::io::Write as _;
 
+    fn add(cache: &mut DebugCache, id: &str) -> Result<PathBuf> {
+        let mut part = cache.part()?;
+        part.file.write_all(&[7; 10])?;
+        cache.keep(part, id, "debuginfo")
+    }
+
     #[test]
     fn what_was_not_used_for_the_longest_time_is_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = DebugCache::open(&folder.path().join("a/b"), 25).unwrap();
-        let add = |id: &str| {
-            let mut part = cache.part().unwrap();
-            part.file.write_all(&[7; 10]).unwrap();
-            cache.keep(part, id, "debuginfo").unwrap()
-        };
-        let [first, second] = ["aa01", "aa02"].map(&add);
-        let old = |id: &str, seconds: u64| {
-            let folder = File::open(cache.path().join(id)).unwrap();
+        let path = folder.path().join("a/b");
+        let mut before = DebugCache::open(&path, 25).unwrap();
+        let [first, second] = ["aa01", "aa02"].map(|id| add(&mut before, id).unwrap());
+        for (id, seconds) in [("aa01", 100), ("aa02", 200)] {
+            let folder = File::open(path.join(id)).unwrap();
             folder.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
-        };
-        old("aa01", 100);
-        old("aa02", 200);
-        let third = add("aa03");
+        }
+        let mut cache = DebugCache::open(&path, 25).unwrap();
+        let third = add(&mut cache, "aa03").unwrap();
         assert_eq!([first.is_file(), second.is_file(), third.is_file()], [true, false, true]);
         drop(cache.part().unwrap());
-        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 2, "what is not kept is removed");
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 2, "what is not kept is removed");
+        // The two of this run stay, though they have more than the limit.
+        let fourth = add(&mut cache, "aa04").unwrap();
+        let fifth = add(&mut cache, "aa05").unwrap();
+        assert_eq!([&first, &third, &fourth, &fifth].map(|file| file.is_file()), [false, true, true, true]);
+    }
+
+    #[test]
+    fn no_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("cache"), folder.path().join("other"));
+        std::fs::create_dir(&other).unwrap();
+        std::fs::write(other.join("mine"), [1; 100]).unwrap();
+        let mut cache = DebugCache::open(&path, 5).unwrap();
+        for id in ["aa01", "aa02"] {
+            std::os::unix::fs::symlink(&other, path.join(id)).unwrap();
+        }
+        assert!(add(&mut cache, "aa01").is_err());
+        add(&mut cache, "aa03").unwrap();
+        assert!(other.join("mine").is_file() && !other.join("debuginfo").exists());
     }
 }

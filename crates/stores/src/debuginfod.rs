@@ -4,6 +4,7 @@
 //! `BUILDID/debuginfo`, which has a limit.
 
 use crate::debug_cache::DebugCache;
+use crate::debug_file::DebugFile;
 use reqwest::{Client, StatusCode};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,26 +17,8 @@ const CONNECT: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(60);
 /// A file must arrive with at least this rate, bytes per second, after a minute.
 const SLOWEST: u64 = 20_000;
-
-/// What is fetched of a program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DebugFile {
-    /// Its debug information.
-    DebugInfo,
-    /// The program itself.
-    Executable,
-}
-
-impl DebugFile {
-    /// Returns its name in requests.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DebugInfo => "debuginfo",
-            Self::Executable => "executable",
-        }
-    }
-}
+/// After so many failures in a row a server gets no more requests: one answer of 500 may be about one file.
+const FAILURES: u32 = 3;
 
 /// The servers, and the folder for what they send.
 #[derive(Debug)]
@@ -46,8 +29,8 @@ pub struct Debuginfod {
     cache: DebugCache,
     /// The largest file that is fetched, bytes.
     largest: u64,
-    /// Servers that did not answer, by their number: no more requests are made to them.
-    down: Vec<usize>,
+    /// How often each server failed in a row.
+    failures: Vec<u32>,
 }
 
 impl Debuginfod {
@@ -71,7 +54,7 @@ impl Debuginfod {
             runtime: runtime.map_err(|why| format!("requests cannot be made: {why}"))?,
             cache: DebugCache::open(cache, limit).map_err(|why| format!("{}: {why}", cache.display()))?,
             largest,
-            down: Vec::new(),
+            failures: vec![0; urls.len()],
         })
     }
 
@@ -84,7 +67,7 @@ impl Debuginfod {
     /// Whether no server answers.
     #[must_use]
     pub fn is_down(&self) -> bool {
-        self.down.len() >= self.urls.len()
+        self.failures.iter().all(|failures| *failures >= FAILURES)
     }
 
     /// Fetches a file, unless the folder has it. `is_it`: whether a file is of that build id; another one is refused. `progress` is called with
@@ -111,17 +94,18 @@ impl Debuginfod {
         }
         let mut failed = Vec::new();
         for at in 0..self.urls.len() {
-            if self.down.contains(&at) {
+            if self.failures[at] >= FAILURES {
                 continue;
             }
             let url = format!("{}/buildid/{id}/{}", self.urls[at], what.name());
             match self.get(&url, id, what, is_it, progress) {
-                Ok(Some(path)) => return Ok(Some(path)),
-                Ok(None) => {}
-                Err(Failed { why, is_down }) => {
-                    if is_down {
-                        self.down.push(at);
-                    }
+                Ok(Some(path)) => {
+                    self.failures[at] = 0;
+                    return Ok(Some(path));
+                }
+                Ok(None) => self.failures[at] = 0,
+                Err(Failed { why, failures }) => {
+                    self.failures[at] = self.failures[at].saturating_add(failures);
                     failed.push(format!("{url}: {why}"));
                 }
             }
@@ -130,7 +114,7 @@ impl Debuginfod {
     }
 
     fn get(
-        &self,
+        &mut self,
         url: &str,
         id: &str,
         what: DebugFile,
@@ -145,7 +129,7 @@ impl Debuginfod {
                 status if !status.is_success() => {
                     return Err(Failed {
                         why: format!("the server answers {status}"),
-                        is_down: status.is_server_error(),
+                        failures: u32::from(status.is_server_error()),
                     });
                 }
                 _ => {}
@@ -155,7 +139,7 @@ impl Debuginfod {
                     "the file has more than {} MB, the limit of --max-download: give a larger one to fetch it",
                     self.largest / 1_000_000
                 );
-                Failed { why, is_down: false }
+                Failed { why, failures: 0 }
             };
             if answer.content_length().is_some_and(|bytes| bytes > self.largest) {
                 return Err(too_large());
@@ -168,7 +152,7 @@ impl Debuginfod {
                 }
                 let seconds = begin.elapsed().as_secs();
                 if seconds > 60 && bytes / seconds < SLOWEST {
-                    return Err(Failed { why: "the server sends too slowly".to_owned(), is_down: true });
+                    return Err(Failed { why: "the server sends too slowly".to_owned(), failures: FAILURES });
                 }
                 part.file.write_all(&more).map_err(|why| Failed::storing(&why))?;
                 progress(bytes);
@@ -181,7 +165,7 @@ impl Debuginfod {
         part.file.flush().map_err(|why| Failed::storing(&why))?;
         if !is_it(&part.path) {
             let why = "what the server sent is not of this build id: it is not used".to_owned();
-            return Err(Failed { why, is_down: false });
+            return Err(Failed { why, failures: 0 });
         }
         self.cache.keep(part, id, what.name()).map(Some).map_err(|why| Failed::storing(&why))
     }
@@ -190,13 +174,13 @@ impl Debuginfod {
 /// Why a file was not fetched.
 struct Failed {
     why: String,
-    /// Whether the server gets no more requests.
-    is_down: bool,
+    /// How many failures of the server it counts as.
+    failures: u32,
 }
 
 impl Failed {
     fn storing(why: &std::io::Error) -> Self {
-        Self { why: format!("it cannot be stored: {why}"), is_down: false }
+        Self { why: format!("it cannot be stored: {why}"), failures: 0 }
     }
 
     fn request(why: &reqwest::Error) -> Self {
@@ -213,6 +197,6 @@ impl Failed {
                 all
             }
         };
-        Self { why: words, is_down: true }
+        Self { why: words, failures: FAILURES }
     }
 }

@@ -1,16 +1,8 @@
 //! What a build without clients has in the place of `debuginfod.rs`: no server can be asked.
 
+use crate::debug_file::DebugFile;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-
-/// What is fetched of a program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DebugFile {
-    /// Its debug information.
-    DebugInfo,
-    /// The program itself.
-    Executable,
-}
 
 /// The servers. There are none in this build.
 #[derive(Debug)]

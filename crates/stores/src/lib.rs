@@ -16,6 +16,7 @@
 mod client_error;
 #[cfg(feature = "remote")]
 mod debug_cache;
+mod debug_file;
 #[cfg(feature = "remote")]
 mod debuginfod;
 #[cfg(not(feature = "remote"))]
@@ -28,7 +29,8 @@ mod object;
 #[cfg(feature = "remote")]
 mod store;
 
-pub use debuginfod::{DebugFile, Debuginfod};
+pub use debug_file::DebugFile;
+pub use debuginfod::Debuginfod;
 pub use error::StoreError;
 #[cfg(not(feature = "remote"))]
 pub use not_built::{Store, Version};

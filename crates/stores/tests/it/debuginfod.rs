@@ -105,3 +105,17 @@ fn a_server_that_cannot_be_reached_is_not_asked_again_and_the_next_one_is() {
         assert!(Debuginfod::new(&[url.to_owned()], folder.path(), 1, 1).unwrap_err().contains("DEBUGINFOD_URLS"));
     }
 }
+
+#[test]
+fn a_server_that_fails_once_is_asked_again() {
+    let (url, requests) = server(|_, to| send(to, "503 Service Unavailable", b""));
+    let folder = tempfile::tempdir().unwrap();
+    let mut servers = Debuginfod::new(&[url], folder.path(), 1 << 20, 1 << 20).unwrap();
+    for _ in 0..3 {
+        assert!(!servers.is_down());
+        assert!(servers.fetch(ID, DebugFile::DebugInfo, &is_it, &mut |_| ()).is_err());
+    }
+    assert!(servers.is_down());
+    assert_eq!(servers.fetch(ID, DebugFile::DebugInfo, &is_it, &mut |_| ()), Ok(None));
+    assert_eq!(requests.load(Ordering::Relaxed), 3);
+}
