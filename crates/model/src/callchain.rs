@@ -75,6 +75,12 @@ impl StackFrame {
         "[truncated: end of the copied stack]",
     ];
 
+    /// Whether a function name is that of a frame which is no call: it says why the callchain is truncated.
+    #[must_use]
+    pub fn says_truncated(function: &str) -> bool {
+        Self::TRUNCATED.contains(&function)
+    }
+
     /// Returns a frame with only an address.
     #[must_use]
     pub const fn at(address: u64) -> Self {

@@ -35,7 +35,7 @@ impl Tree {
             for (stack, samples) in profile.iter().flat_map(|profile| &profile.stacks) {
                 let core = stack.core_type.iter().map(|name| (name.as_str(), FlameTone::Core(Tone::of_type(name))));
                 let thread = [(stack.thread.as_str(), FlameTone::Thread)];
-                let functions = stack.chain.split(';').map(|name| (name, tone_of(name)));
+                let functions = from_first_named(&stack.chain).map(|name| (name, tone_of(name)));
                 tree.add(core.chain(thread).chain(functions).take(MAX_DEPTH), which, *samples);
             }
         }
@@ -104,6 +104,13 @@ pub fn graph(profile: &Profile, baseline: Option<&Profile>) -> Flame {
         None => format!("Flame graph of {}", profile.about),
     };
     Flame { title, legend, frames }
+}
+
+/// Returns the frames of a chain. Of several outermost frames without names, only the first stays: why the chain is truncated, or the file.
+/// They would hide which functions the others called.
+fn from_first_named(chain: &str) -> impl Iterator<Item = &str> {
+    let first_named = chain.split(';').position(|name| tone_of(name) != FlameTone::Unnamed).unwrap_or(0);
+    chain.split(';').enumerate().filter(move |(at, _)| *at == 0 || *at >= first_named).map(|(_, name)| name)
 }
 
 fn tone_of(function: &str) -> FlameTone {
@@ -214,6 +221,25 @@ mod tests {
         let flame = graph(&profile(&[("main", 999), ("rare", 1), (long.as_str(), 5)]), None);
         assert!(flame.frames.iter().all(|f| f.label != "rare"));
         assert_eq!(flame.frames.iter().map(|f| f.depth).max(), Some(MAX_DEPTH));
+    }
+
+    #[test]
+    fn frames_without_names_hide_no_others() {
+        let truncated = "[truncated: no unwind table];[game];[game.so];load;[game];read";
+        let flame = graph(&profile(&[(truncated, 4), ("[game];[lib.so]", 4), ("[game];[lib.so];load", 2)]), None);
+        let mut drawn: Vec<_> = flame.frames.iter().map(|f| (f.depth, f.label.as_str(), f.tone)).collect();
+        drawn.sort_by_key(|(depth, label, _)| (*depth, *label));
+        let [unnamed, program] = [FlameTone::Unnamed, FlameTone::Program];
+        let expected = [
+            (2, "[game]", unnamed),
+            (2, "[truncated: no unwind table]", unnamed),
+            (3, "[lib.so]", unnamed),
+            (3, "load", program),
+            (3, "load", program),
+            (4, "[game]", unnamed),
+            (5, "read", program),
+        ];
+        assert_eq!(drawn[2..], expected);
     }
 
     #[test]

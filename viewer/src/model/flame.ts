@@ -48,6 +48,15 @@ function kindOf(name: string): FrameKind {
   return name.endsWith("_[k]") ? "kernel" : name.startsWith("[") ? "unnamed" : "program";
 }
 
+/**
+ * Of several outermost frames without names, only the first stays: why the chain is truncated, or the file. They would hide which functions
+ * the others called.
+ */
+function fromFirstNamed(names: string[]): string[] {
+  const first = names.findIndex((name) => kindOf(name) !== "unnamed");
+  return names.filter((_, at) => at === 0 || at >= first);
+}
+
 /** The name that is shown of a frame of a folded callchain: its ending says where the function is. */
 function labelOf(name: string): string {
   if (name.endsWith("_[i]")) return `${name.slice(0, -4)} (inlined)`;
@@ -56,7 +65,7 @@ function labelOf(name: string): string {
 
 function add(root: Node, stacks: readonly FoldedStack[], which: 0 | 1, byCore: boolean): void {
   for (const { coreType, thread, chain, samples } of stacks) {
-    const above: [string, FrameKind][] = [[thread, "thread"], ...chain.split(";").map((name): [string, FrameKind] => [name, kindOf(name)])];
+    const above: [string, FrameKind][] = [[thread, "thread"], ...fromFirstNamed(chain.split(";")).map((name): [string, FrameKind] => [name, kindOf(name)])];
     if (byCore && coreType !== "uniform") above.unshift([coreType, "core"]);
     let at = root;
     at.counts[which] += samples;

@@ -20,6 +20,20 @@ test("a frame is as wide as its samples and above its caller", () => {
   ]);
 });
 
+test("outermost frames without names hide no others", () => {
+  const truncated = "[truncated: no unwind table];[game];[game.so];load;[game];read";
+  const frames = flame([stack(truncated, 4), stack("[game];[lib.so]", 4)], null, true);
+  const drawn = frames.filter(({ depth }) => depth > 1).map(({ label, kind, depth }) => `${depth} ${label} ${kind}`);
+  assert.deepEqual(drawn.sort(), [
+    "2 [game] unnamed",
+    "2 [truncated: no unwind table] unnamed",
+    "3 [lib.so] unnamed",
+    "3 load program",
+    "4 [game] unnamed",
+    "5 read program",
+  ]);
+});
+
 test("by core type on request, never if all cores are of one type", () => {
   const stacks = [stack("f", 3, "performance"), stack("f", 1, "efficient")];
   const labels = (byCore: boolean) => flame(stacks, null, byCore).map(({ label, width }) => `${label} ${width}`).sort();

@@ -10,7 +10,7 @@
 
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape};
 use model::tables::{self, folded_stacks};
-use model::{CoreType, Row, words};
+use model::{CoreType, Row, StackFrame, words};
 use std::collections::BTreeMap;
 
 /// A file of folded stacks.
@@ -81,7 +81,8 @@ impl Exporter for Folded {
 /// Removes the names of files that stand for functions.
 fn without_files(chain: &str) -> String {
     let kept = ["[kernel]", "[vdso]", "[other]"];
-    let shown = |frame| if str::starts_with(frame, '[') && !kept.contains(&frame) { UNKNOWN } else { frame };
+    let is_file = |frame| str::starts_with(frame, '[') && !kept.contains(&frame) && !StackFrame::says_truncated(frame);
+    let shown = |frame| if is_file(frame) { UNKNOWN } else { frame };
     chain.split(';').map(shown).collect::<Vec<_>>().join(";")
 }
 
@@ -89,6 +90,8 @@ fn without_files(chain: &str) -> String {
 mod tests {
     #[test]
     fn redacted_frames_have_no_files() {
+        let truncated = "[truncated: no unwind table];main";
+        assert_eq!(super::without_files(truncated), truncated);
         assert_eq!(super::without_files("main;[game];[kernel];read_[k]"), "main;[unknown];[kernel];read_[k]");
     }
 }
