@@ -74,6 +74,7 @@ pub const NEEDS: &[Need] = &[
         how: "a perf that is built with libbabeltrace",
         met: |m| converts_to_ctf(m.root),
     },
+    Need { name: "xz", how: "install xz-utils", met: |_| there("xz") },
     Need { name: "trace-cmd", how: "scripts/setup test", met: |_| there("trace-cmd") },
     Need { name: "babeltrace2", how: "scripts/setup test", met: |_| there("babeltrace2") },
     Need { name: "chromium", how: "scripts/setup test", met: |_| there("chromium") },

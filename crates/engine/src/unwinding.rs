@@ -183,11 +183,16 @@ impl Tables for Reading {
         })
     }
 
-    fn identify(&self, path: &str, inode: Inode, lasted: Duration) -> Option<String> {
+    fn identify(&self, path: &str, inode: Inode, lasted_ns: u64) -> Option<String> {
         let key = (path.to_owned(), inode);
         // Later readings of the same source find the same.
-        self.found
-            .with(|found| found.identified.entry(key).or_insert_with(|| self.same_file(path, inode, lasted)).clone())
+        self.found.with(|found| {
+            found
+                .identified
+                .entry(key)
+                .or_insert_with(|| self.same_file(path, inode, Duration::from_nanos(lasted_ns)))
+                .clone()
+        })
     }
 
     fn ended(&self, endings: Endings) {

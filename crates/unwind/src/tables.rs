@@ -3,7 +3,6 @@
 use crate::{Ended, Table, Why};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What the kernel calls a file that was mapped, on the recorded machine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -23,8 +22,8 @@ pub trait Tables: Send + Sync {
     fn table(&self, path: &str, build_id: Option<&str>) -> Result<Arc<Table>, Why>;
 
     /// Returns the build id of a file that was mapped, if the recording does not say it and the same file, which has not been changed since
-    /// the recording began, is still at its path. `lasted`: how long the recording lasted at least.
-    fn identify(&self, _path: &str, _inode: Inode, _lasted: Duration) -> Option<String> {
+    /// the recording began, is still at its path. `lasted_ns`: how long the recording lasted at least.
+    fn identify(&self, _path: &str, _inode: Inode, _lasted_ns: u64) -> Option<String> {
         None
     }
 

@@ -99,7 +99,7 @@ fn copies_of_stacks_have_the_chains_that_perf_unwinds() {
 }
 
 #[test]
-#[ignore = "needs perf, perf events, xz, its files' times before the test's"]
+#[ignore = "needs perf, perf events, xz"]
 fn files_whose_build_ids_were_not_recorded_are_known_by_their_inodes() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();

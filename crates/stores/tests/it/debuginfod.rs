@@ -107,7 +107,7 @@ fn a_server_that_cannot_be_reached_is_not_asked_again_and_the_next_one_is() {
 }
 
 #[test]
-fn a_server_that_fails_once_is_asked_again() {
+fn a_server_that_fails_once_gets_more_requests() {
     let (url, requests) = server(|_, to| send(to, "503 Service Unavailable", b""));
     let folder = tempfile::tempdir().unwrap();
     let mut servers = Debuginfod::new(&[url], folder.path(), 1 << 20, 1 << 20).unwrap();

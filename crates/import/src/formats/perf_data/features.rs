@@ -3,7 +3,6 @@
 use super::header::{FEATURE_BUILD_ID, Header};
 use crate::tracepoint::ByteOrder;
 use model::CpuId;
-use std::time::Duration;
 use topology::{HeaderCache, HeaderCpu, HeaderTopology, Machine};
 
 const HOSTNAME: u32 = 3;
@@ -127,12 +126,12 @@ pub(super) fn arch(header: &Header) -> Option<String> {
     Section { bytes, order: header.order }.text()
 }
 
-/// Returns the time between the first and the last sample; `None` if perf did not note them.
-pub(super) fn lasted(header: &Header) -> Option<Duration> {
+/// Returns the time between the first and the last sample, ns; `None` if perf did not note them.
+pub(super) fn lasted(header: &Header) -> Option<u64> {
     let (_, bytes) = header.features.iter().find(|(feature, _)| *feature == SAMPLE_TIME)?;
     let mut section = Section { bytes, order: header.order };
     let (first, last) = (section.u64()?, section.u64()?);
-    (first > 0).then(|| last.checked_sub(first).map(Duration::from_nanos)).flatten()
+    (first > 0).then(|| last.checked_sub(first)).flatten()
 }
 
 struct Section<'a> {

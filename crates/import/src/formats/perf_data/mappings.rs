@@ -18,7 +18,6 @@ use crate::tracepoint::ByteOrder;
 use model::Ns;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use unwind::{Inode, Tables};
 
 /// The maximum number of mapping changes kept, so that a hostile file cannot exhaust memory.
@@ -364,12 +363,12 @@ impl Mappings {
         self.kernel_is_mapped = self.files.iter().any(is_kernel);
     }
 
-    /// Finds the build IDs that the recording does not have. `lasted`: how long it lasted at least.
-    pub(super) fn identify(&mut self, tables: &dyn Tables, lasted: Duration) {
+    /// Finds the build IDs that the recording does not have. `lasted_ns`: how long it lasted at least.
+    pub(super) fn identify(&mut self, tables: &dyn Tables, lasted_ns: u64) {
         for code in self.files.iter_mut().filter(|code| code.build_id.is_none() && !is_of_no_file(&code.path)) {
             let path = std::str::from_utf8(&code.path).ok().filter(|path| path.starts_with('/'));
             if let (Some(path), Some(inode)) = (path, code.inode.filter(|inode| inode.number != 0)) {
-                code.build_id = tables.identify(path, inode, lasted).map(Into::into);
+                code.build_id = tables.identify(path, inode, lasted_ns).map(Into::into);
             }
         }
     }

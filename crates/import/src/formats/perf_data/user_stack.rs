@@ -10,7 +10,6 @@ use crate::tracepoint::ByteOrder;
 use model::{CallchainEnd, StackFrame};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::time::Duration;
 use unwind::{Code, Ended, Endings, Machine, Memory, Registers, Table, Tables, Why};
 
 // Bits of `sample_type` (perf_event.h), in the order of their parts.
@@ -170,8 +169,8 @@ enum Known {
 pub(super) struct Unwinder {
     tables: Option<Arc<dyn Tables>>,
     machine: Option<Machine>,
-    /// How long the recording lasted at least, until the files without a build ID have been identified.
-    lasted: Option<Duration>,
+    /// How long the recording lasted at least, ns, until the files without a build ID have been identified.
+    lasted_ns: Option<u64>,
     /// Of each file in [`Mappings::files`] that was needed.
     known: FxHashMap<usize, Known>,
     endings: Endings,
@@ -186,7 +185,7 @@ impl Default for Unwinder {
         Self {
             tables: None,
             machine: None,
-            lasted: None,
+            lasted_ns: None,
             known: FxHashMap::default(),
             endings: Endings::default(),
             addresses: Vec::new(),
@@ -203,7 +202,7 @@ impl Unwinder {
             Some("aarch64" | "arm64") => Some(Machine::Arm64),
             _ => None,
         };
-        Self { machine, lasted: features::lasted(header), ..Self::default() }
+        Self { machine, lasted_ns: features::lasted(header), ..Self::default() }
     }
 
     pub(super) fn unwind_by(&mut self, tables: &Arc<dyn Tables>) {
@@ -259,8 +258,8 @@ impl Unwinder {
             self.endings.not_walked += 1;
             return false;
         };
-        if let Some(lasted) = self.lasted.take() {
-            mappings.identify(&*tables, lasted);
+        if let Some(lasted_ns) = self.lasted_ns.take() {
+            mappings.identify(&*tables, lasted_ns);
         }
         let mut memory = Copy { from: registers.sp, bytes: copy.stack, order: copy.order, beyond: false };
         let pid = stamp.pid.0;

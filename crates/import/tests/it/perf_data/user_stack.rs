@@ -5,7 +5,6 @@ use crate::perf_data::writer::{Bytes, Order, PerfData, Stamp};
 use crate::perf_data::{Read, file};
 use model::EventKind;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use unwind::{Endings, Inode, Kind, Machine, Row, Segment, Table, Tables, Why};
 
 const SOFTWARE: u32 = 1;
@@ -48,8 +47,8 @@ impl Tables for ByInode {
         build_id.map(|_| Arc::clone(&self.0)).ok_or(Why::NoBuildId)
     }
 
-    fn identify(&self, path: &str, inode: Inode, lasted: Duration) -> Option<String> {
-        assert_eq!((path, lasted), ("/bin/game", Duration::from_nanos(5_000)));
+    fn identify(&self, path: &str, inode: Inode, lasted_ns: u64) -> Option<String> {
+        assert_eq!((path, lasted_ns), ("/bin/game", 5_000));
         (inode == INODE).then(|| "abcd0001".to_owned())
     }
 
