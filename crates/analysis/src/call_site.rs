@@ -67,7 +67,7 @@ pub(crate) fn call_site<'a>(stacks: &Stacks, chain: &'a [StackFrame]) -> Option<
         // An implementation of a trait: `<&std::net::TcpStream as std::io::Read>::read`.
         let is_own = |name: &str| {
             let name = name.trim_start_matches(['<', '&']);
-            !FUNCTIONS.iter().any(|function| name.starts_with(function))
+            !FUNCTIONS.iter().any(|function| name.starts_with(function)) && !StackFrame::says_truncated(name)
         };
         !is_library && stacks.name(frame.function).is_some_and(is_own)
     })
@@ -160,6 +160,8 @@ mod tests {
         let go = [("runtime.futex", game), ("runtime.mstart", game)];
         assert_eq!(of(&go), None, "Go's scheduler waits, not the program");
         assert_eq!(of(&[("worker_thread", kernel)]), None);
+        let truncated = [("read", libc), ("[truncated: no unwind table]", "")];
+        assert_eq!(of(&truncated), None, "why callers are missing is no function");
         let own = [("read", libc), ("libconfig_read", "/usr/lib/libconfig.so.9"), ("main", game)];
         assert_eq!(of(&own).as_deref(), Some("libconfig_read"), "only those of the list are left out");
     }
