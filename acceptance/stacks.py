@@ -5,7 +5,7 @@
                                      handler, with -fcf-protection), records samples and switches of each, and counts the whole chains
     stacks.py programs [NAME...]     records xz, python3, redis-server, nginx and ffmpeg at work, and counts the callchains that reach a root
     stacks.py compared [NAME...]     records xz and python3 with corewise and with perf record --call-graph dwarf at the same time, and compares the
-                                     share of the callchains in which each function occurs
+                                     share of the callchains in which each function occurs. (perf 6.1 ends with an assertion when it lists BPF programs that go away: -N, --no-bpf-event.)
 
 Exits 1 if fewer than 99 % (chains), 95 % (programs) are whole, or if a share above 2 % differs by more than one percentage point and by more than
 its error. A callchain that was recorded before the recorder had read the tables of a new process is not whole, and is counted. Needs root,
@@ -262,7 +262,7 @@ def compared_with_perf(names):
             folder = Path(folder)
             command, own = load(name, folder)
             data = folder / "perf.data"
-            perf = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "--call-graph", "dwarf,32768", "-o", str(data), "--", *command]
+            perf = ["perf", "record", "-q", "-N", "--no-bpf-event", "-e", "cpu-clock", "-F", "997", "--call-graph", "dwarf,32768", "-o", str(data), "--", *command]
             run = record(folder, perf)
             all_chains = stacks(run)
             ours, theirs = collections.Counter(), collections.Counter()
