@@ -380,6 +380,8 @@ fn run(
     if let (Some(maps), Some(callchains)) = (recorder.tracer.unwinding(), &recorder.records.callchains) {
         let first = unwinding::First { process: focus, program: options.target.program() };
         recorder.unwinding = Some(unwinding::Thread::start(maps, callchains.mmap_events(), first)?);
+        // Only that thread creates maps.
+        let _ = rights::drop_capabilities(folder, recorder.tracer.opens_events_later(), false);
     }
     match readers.map(Readers::start).transpose() {
         Ok(thread) => recorder.energy = thread,

@@ -66,6 +66,14 @@ pub fn drop_all_but_bpf() -> std::io::Result<()> {
     keep_only(1 << BPF | 1 << PERFMON).map(drop)
 }
 
+/// Drops all capabilities of this thread.
+///
+/// # Errors
+/// If the kernel refuses the change.
+pub fn drop_all() -> std::io::Result<()> {
+    keep_only(0).map(drop)
+}
+
 /// Drops all other capabilities; returns those that are left.
 fn keep_only(keep: u64) -> std::io::Result<u64> {
     let left = effective() & keep;

@@ -16,6 +16,7 @@ use crate::mapped::Mapped;
 use crate::mappings::{self, Mapping};
 use crate::mmap_events::{MmapEvents, News};
 use crate::options::CaptureError;
+use crate::rights;
 use crate::vdso;
 use libbpf_rs::libbpf_sys;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -244,8 +245,11 @@ impl Thread {
     }
 }
 
-/// Reads the tables of files, until no one sends more.
+/// Reads the tables of files, until no one sends more. The files may be anyone's, so their reader has no rights.
 fn read_tables(files: &Receiver<(FileKey, File)>, done: &Sender<(FileKey, Option<Table>)>) {
+    if rights::drop_all().is_err() {
+        return;
+    }
     for (key, file) in files {
         let table = Table::of_open(file).ok();
         if done.send((key, table)).is_err() {
