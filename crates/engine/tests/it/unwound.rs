@@ -124,5 +124,9 @@ fn files_whose_build_ids_were_not_recorded_are_known_by_their_inodes() {
     std::fs::rename(here.join("copy"), here.join("perf.data")).unwrap();
     let copied = by_corewise(here);
     assert!(copied.iter().all(|(at, chain)| found[at].starts_with(chain)));
-    assert!(copied.values().map(Vec::len).sum::<usize>() < found.values().map(Vec::len).sum::<usize>());
+    // If samples were in the C library too, the recording has the build ids of all files of the callchains.
+    let listed = Command::new("perf").args(["buildid-list", "-i", "perf.data"]).current_dir(here).output().unwrap();
+    let has_all = String::from_utf8_lossy(&listed.stdout).contains("/libc.so");
+    let frames = |of: &Chains| of.values().map(Vec::len).sum::<usize>();
+    assert!(has_all || frames(&copied) < frames(&found));
 }
