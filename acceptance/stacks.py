@@ -5,7 +5,8 @@
                                      handler, with -fcf-protection), records samples and switches of each, and counts the whole chains
     stacks.py programs [NAME...]     records xz, python3, redis-server, nginx and ffmpeg at work, and counts the callchains that reach a root
     stacks.py compared [NAME...]     records xz and python3 with corewise and with perf record --call-graph dwarf at the same time, and compares the
-                                     share of the callchains in which each function occurs. (perf 6.1 ends with an assertion when it lists BPF programs that go away: -N, --no-bpf-event.)
+                                     share of the callchains in which each function occurs. perf 6.1 aborts where a recorder with BPF programs runs
+                                     (also with -N and --no-bpf-event): this part has not run to its end yet
 
 Exits 1 if fewer than 99 % (chains), 95 % (programs) are whole, or if a share above 2 % differs by more than one percentage point and by more than
 its error. A callchain that was recorded before the recorder had read the tables of a new process is not whole, and is counted. Needs root,
