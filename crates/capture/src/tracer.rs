@@ -433,10 +433,9 @@ impl Tracer {
 
     /// Returns the callchain of a slot of the map `walked` (bpf/unwind.h).
     fn walked(&self, slot: u32) -> Option<(Vec<u64>, CallchainEnd)> {
-        const DEPTH: usize = 128;
         let map = self.unwinding?.0?;
         // A hash; depth and end, four bytes each; the addresses.
-        let mut words = [0u64; 2 + DEPTH];
+        let mut words = [0u64; 2 + wire::USER_DEPTH];
         // SAFETY: the kernel reads a key of four bytes, and writes one value of the map, for which there is room.
         let failed =
             unsafe { libbpf_sys::bpf_map_lookup_elem(map, (&raw const slot).cast(), words.as_mut_ptr().cast()) };

@@ -6,9 +6,10 @@
 //!   mmap events of known ones ──────┘                └──▶ mappings, spaces
 //! ```
 //!
-//! A thread does this while the recording runs, and another one reads the tables, so that a large file does not keep the spaces waiting: a process has whole callchains a few milliseconds after it first occurs. Until then they
-//! are the kernel's, by frame pointers. The tables of the program that is to be recorded, and of the C library, are read before it starts. The files of the recorded command come first, and then small ones: those that many programs use are
-//! small.
+//! A thread does this while the recording runs. Another one reads the tables, so that a large file does not keep the spaces waiting. The tables of the
+//! recorded program and of the C library are read before the program starts. Then come the files of the recorded command, then those of other
+//! processes, small ones first: those that many programs use are small. Until the tables of a callchain are read, it is the kernel's, by frame
+//! pointers.
 
 use crate::kept::Kept;
 use crate::libbpf::why;
@@ -155,7 +156,7 @@ struct Tables {
     read: Sender<(FileKey, File)>,
     done: Receiver<(FileKey, Option<Table>)>,
     reading: Option<FileKey>,
-    /// The program of this process: its table is not of interest to those who record others.
+    /// The program of this process. Its table comes late: who records a command rarely looks at the recorder.
     itself: Option<PathBuf>,
     vdso: Option<Option<Rc<Loaded>>>,
     /// Files that found no room.

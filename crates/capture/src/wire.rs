@@ -207,7 +207,10 @@ const READY: u8 = 20;
 pub const CPU_SAMPLE: u8 = 28;
 
 /// The most addresses in the callchains of a sample, as in bpf/wire.h.
-const SAMPLE_DEPTHS: [usize; 2] = [127, 128];
+const SAMPLE_DEPTHS: [usize; 2] = [127, USER_DEPTH];
+
+/// The most addresses of a callchain in a program, as in bpf/wire.h.
+pub const USER_DEPTH: usize = 128;
 
 /// The numbers of user callchains that BPF unwound, as in bpf/wire.h, from this one on.
 pub const FIRST_WALKED: i32 = 1 << 20;

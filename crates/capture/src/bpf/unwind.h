@@ -86,16 +86,16 @@ struct walk {
 	u64 pc, sp, fp, lr;
 	u64 hash;
 	u64 begin, first_fp; /* the stack and frame pointers at first */
-	u64 check;        /* hash of the words that were read from the stack */
-	u32 first, count; /* the mappings of the process */
+	u64 check;           /* hash of the words that were read from the stack */
+	u32 first, count;    /* the mappings of the process */
 	u32 depth, ended;
 	u32 slots, words;
 	u32 generation;
-	s32 number; /* of the callchain, if it is known without a walk */
-	bool exact;  /* pc is an instruction to be executed, not a return address */
-	bool has_lr; /* lr is that of this frame */
+	s32 number;          /* of the callchain, if it is known without a walk */
+	bool exact;          /* pc is an instruction to be executed, not a return address */
+	bool has_lr;         /* lr is that of this frame */
 	bool arm64;
-	bool is_simple; /* the result depends on nothing but the registers and these words */
+	bool is_simple;      /* the result depends on nothing but the registers and these words */
 	u16 slot[SLOTS];
 	u64 at[WALK_DEPTH];
 	u64 stack[STACK_WORDS]; /* a copy, to compare */
@@ -162,7 +162,7 @@ struct {
 	TYPE(value, struct walked);
 } walked SEC(".maps");
 
-/* Of each CPU, one at switches and one of samples: a sample may interrupt nothing of its own kind. */
+/* Of each CPU, one of switches and one of samples: a sample can come while a switch is recorded. */
 #define AT_SWITCH 0
 #define AT_SAMPLE 1
 struct {
@@ -202,7 +202,7 @@ INLINE struct mapping *mapping_at(struct walk *w, u64 address)
 	return m && m->from <= address && address < m->to ? m : 0;
 }
 
-INLINE u64 row_number(u32 number)
+INLINE u64 numbered_row(u32 number)
 {
 	u32 key = number >> BANK_BITS, zero = 0;
 	void *map = map_lookup(&banks, &key);
@@ -215,12 +215,12 @@ INLINE u64 row_number(u32 number)
 /* The rule at an address relative to the table's base. */
 NOINLINE u32 rule_at(u32 first, u32 count, u32 address)
 {
-	u64 found = row_number(first);
+	u64 found = numbered_row(first);
 	if (found >> 32 > address)
 		return ROW_NONE;
 	for (int i = 0; i < ROW_STEPS && count > 1; i++) {
 		u32 half = count / 2;
-		u64 row = row_number(first + half);
+		u64 row = numbered_row(first + half);
 		if (row >> 32 <= address) {
 			first += half;
 			found = row;
@@ -296,9 +296,8 @@ static int step(u64 i, void *which)
 		return ends(w, ENDED_NOT_CODE);
 	if (m->rows == NOT_READ)
 		return ends(w, ENDED_NOT_READ);
-	u32 rule = m->rows ? rule_at(m->first, m->rows, code - m->base) : BY_FRAME_POINTER, kind = rule;
-	if (m->rows)
-		kind = ROW_KIND(rule);
+	u32 rule = m->rows ? rule_at(m->first, m->rows, code - m->base) : 0;
+	u32 kind = m->rows ? ROW_KIND(rule) : BY_FRAME_POINTER;
 	u64 sp = w->sp, fp = w->fp, cfa, ra = w->lr;
 	u32 ra_at = 1, fp_at = 0;
 	if (kind == BY_FRAME_POINTER) {

@@ -46,9 +46,9 @@ calls it has the pipe, connection, file or child, and of the kernel's own locks 
 wait for (the first function outside the scheduler); `corewise export --to firefox` shows the callchains. Functions are named from the kernel's symbol list \
 and from the symbols of the files that exist when the recording ends; files are identified by build id. User callchains are unwound \
 by the tables that compilers write (.eh_frame; Linux 5.17 or later), and by frame pointers in code without them. A callchain that does not reach its root ends with a \
-frame that says why (`[truncated: no unwind table]`), and the report counts them. The tables of a program are read when it first occurs, which takes some milliseconds. \
+frame that says why (`[truncated: no unwind table]`), and the report counts them. Until the tables of a program are read, which takes milliseconds, its callchains follow frame pointers. \
 --no-unwind follows frame pointers only: in code without them, the innermost function is right and its callers are missing or wrong. --stacks takes \
-80 MB of kernel memory and a few microseconds per such switch.
+70 MB of kernel memory and a few microseconds per such switch; the tables take more (0.2 MB for glibc, 8 MB for libLLVM).
 
 Samples: a clock interrupts each CPU 99 times a second (--sample: as often as you say), and the callchain of what it runs is \
 recorded; `corewise table DIR samples` counts them by function, thread, type of core and state of the SMT sibling. The time between two samples is the same on \
