@@ -31,6 +31,7 @@ mod mapped;
 mod mappings;
 mod mark_point;
 mod mmap_events;
+mod needed;
 mod objects;
 mod online;
 mod options;

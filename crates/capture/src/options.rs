@@ -2,6 +2,7 @@
 
 use crate::counting::CounterPlan;
 use crate::mark_point::MarkPoint;
+use crate::needed;
 use ingest::RecordingOverhead;
 use model::CpuId;
 use safefs::{Access, Dir};
@@ -22,15 +23,12 @@ pub enum Target {
 }
 
 impl Target {
-    /// Returns the program that the command will run, as execvp(3) finds it.
-    pub(crate) fn program(&self) -> Option<PathBuf> {
-        let Self::Command(words) = self else { return None };
-        let name = words.first()?;
-        if name.contains('/') {
-            return Some(name.into());
+    /// Returns the files that the command is going to map, as far as they are known before it runs.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Command(words) => needed::of_command(words),
+            Self::All | Self::Pid(_) => Vec::new(),
         }
-        let paths = std::env::var_os("PATH")?;
-        std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|path| path.is_file())
     }
 }
 

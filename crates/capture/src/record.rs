@@ -327,8 +327,12 @@ fn run(
     // Meanwhile, since watching sources for their updates takes a third of a second.
     let (wanted, root) = (options.energy, options.energy_root.clone());
     let planning = std::thread::spawn(move || energy::plan(wanted, &root));
+    let needs_tables = options.unwind && (options.stacks || options.sampling.hz().is_some());
+    let to_record = options.target.clone();
+    let listing = needs_tables.then(|| std::thread::spawn(move || to_record.files()));
     let started_tracer = Kernel::start(options, &marks);
     let mut energy = planning.join().unwrap_or_default();
+    let files = listing.map(|listing| listing.join().unwrap_or_default()).unwrap_or_default();
     let (tracer, backend) = started_tracer?;
     let trace_marker = TraceMarker::start()
         .map_err(|why| unmarked.push(format!("Texts that programs write to trace_marker are not recorded: {why}.")))
@@ -378,7 +382,7 @@ fn run(
         }
     }
     if let (Some(maps), Some(callchains)) = (recorder.tracer.unwinding(), &recorder.records.callchains) {
-        let first = unwinding::First { process: focus, program: options.target.program() };
+        let first = unwinding::First { process: focus, files };
         recorder.unwinding = Some(unwinding::Thread::start(maps, callchains.mmap_events(), first)?);
         // Only that thread creates maps.
         let _ = rights::drop_capabilities(folder, recorder.tracer.opens_events_later(), false);

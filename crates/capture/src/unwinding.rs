@@ -7,9 +7,8 @@
 //! ```
 //!
 //! A thread does this while the recording runs. Another one reads the tables, so that a large file does not keep the spaces waiting. The tables of the
-//! recorded program and of the C library are read before the program starts. Then come the files of the recorded command, then those of other
-//! processes, small ones first: those that many programs use are small. Until the tables of a callchain are read, it is the kernel's, by frame
-//! pointers.
+//! files that the recorded command is going to map are read before it starts. Then come those of other processes, small ones first: those that many
+//! programs use are small. Until the tables of a callchain are read, it is the kernel's, by frame pointers.
 
 use crate::kept::Kept;
 use crate::libbpf::why;
@@ -46,7 +45,7 @@ const MAX_PROCESSES: usize = 1 << 15;
 const QUARANTINE: Duration = Duration::from_secs(2);
 /// How often processes that occur are looked for, if nothing is mapped.
 const PERIOD_MS: i32 = 20;
-/// How long the recorded command waits for the tables of its program.
+/// How long the recorded command waits for the tables of its files.
 const PREPARE: Duration = Duration::from_secs(1);
 /// How often the spaces of processes that wait for tables are made again while tables are read.
 const RENEW: Duration = Duration::from_millis(20);
@@ -196,8 +195,8 @@ pub struct Unwinder {
 pub struct First {
     /// The process, if it is only one.
     pub process: Option<i32>,
-    /// The program that it will run.
-    pub program: Option<PathBuf>,
+    /// The files that it is going to map.
+    pub files: Vec<PathBuf>,
 }
 
 /// The thread that does it.
@@ -221,7 +220,7 @@ impl Thread {
         let (send, prepared) = sync_channel(1);
         let run = move || {
             let mut all = Unwinder::new(maps, memory, first.process);
-            all.prepare(&first);
+            all.prepare(first);
             let _ = send.send(());
             while !stopped.load(Ordering::Acquire) {
                 all.read_tables();
@@ -298,21 +297,22 @@ impl Unwinder {
     }
 
     /// Reads the tables of what is recorded first, and of the libraries of this process, which most programs have.
-    fn prepare(&mut self, first: &First) {
-        match (&first.program, first.process) {
-            (Some(program), _) => self.tables.read_program(program),
-            (None, Some(pid)) => self.refresh(pid),
-            (None, None) => {}
+    fn prepare(&mut self, first: First) {
+        if let (true, Some(pid)) = (first.files.is_empty(), first.process) {
+            self.refresh(pid);
         }
         let own = std::process::id().cast_signed();
         for mapping in mappings::of_process(own).unwrap_or_default() {
             self.tables.entry(own, false, &mapping);
         }
-        let end = Instant::now() + PREPARE;
-        while self.tables.waiting.keys().any(|((is_other, _), _)| !is_other) || self.tables.reading.is_some() {
-            let left = end.saturating_duration_since(Instant::now());
+        let (mut files, end) = (first.files.into_iter(), Instant::now() + PREPARE);
+        loop {
+            let room = MAX_WAITING.saturating_sub(self.tables.waiting.len());
+            files.by_ref().take(room).for_each(|file| self.tables.expect(&file));
+            let waits = files.len() > 0 || self.tables.waiting.keys().any(|((is_other, _), _)| !is_other);
             self.tables.read_next();
-            if left.is_zero() || !self.tables.take(left) {
+            let left = end.saturating_duration_since(Instant::now());
+            if !(waits || self.tables.reading.is_some()) || left.is_zero() || !self.tables.take(left) {
                 break;
             }
         }
@@ -500,13 +500,7 @@ impl Tables {
         if let Some(loaded) = self.files.get(&key) {
             return known(loaded.clone());
         }
-        if let Some(rank) = self.waiting.keys().find(|(_, of)| *of == key).map(|(rank, _)| *rank) {
-            let first = (is_other && rank.0, rank.1);
-            let file = self.waiting.remove(&(rank, key.clone()));
-            self.waiting.extend(file.map(|file| ((first, key), file)));
-            return Known::NotRead;
-        }
-        if self.waiting.len() >= MAX_WAITING || self.reading.as_ref() == Some(&key) {
+        if self.is_expected(&key, is_other) || self.waiting.len() >= MAX_WAITING {
             return Known::NotRead;
         }
         let is_other = is_other || self.itself.as_deref() == Some(Path::new(&mapping.name));
@@ -520,14 +514,25 @@ impl Tables {
         Known::NotRead
     }
 
-    /// Reads the table of a program that no process has mapped yet.
-    fn read_program(&mut self, path: &Path) {
-        let Ok(path) = path.canonicalize() else { return };
-        let Some(about) = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file) else { return };
+    /// Whether a file's table is being read or waits for it; before those of other processes from now on, if it is not theirs only.
+    fn is_expected(&mut self, key: &FileKey, is_other: bool) -> bool {
+        let Some(rank) = self.waiting.keys().find(|(_, of)| of == key).map(|(rank, _)| *rank) else {
+            return self.reading.as_ref() == Some(key);
+        };
+        let file = self.waiting.remove(&(rank, key.clone()));
+        self.waiting.extend(file.map(|file| (((is_other && rank.0, rank.1), key.clone()), file)));
+        true
+    }
+
+    /// Has the table of a file read that no process has mapped yet.
+    fn expect(&mut self, path: &Path) {
+        let Ok(file) = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path) else { return };
+        let Some(about) = file.metadata().ok().filter(std::fs::Metadata::is_file) else { return };
         let device = (libc::major(about.dev()) << 20) | libc::minor(about.dev());
         let key = (path.to_string_lossy().into_owned(), device, about.ino());
-        let Ok(file) = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path) else { return };
-        self.waiting.insert(((false, about.len()), key), file);
+        if !self.files.contains_key(&key) && !self.is_expected(&key, false) {
+            self.waiting.insert(((false, about.len()), key), file);
+        }
     }
 
     /// Has the table of the first file that waits read, if none is.
