@@ -2,7 +2,8 @@
 """Callchains of programs without frame pointers: whole chains of known programs, roots of real ones, and shares compared with perf.
 
     stacks.py chains [NAME...]       compiles programs with a chain of 30 calls (gcc, clang, rustc, go; -O0 and -O2; through a library, a signal
-                                     handler, with -fcf-protection), records samples and switches of each, and counts the whole chains
+                                     handler, the vDSO, with -fcf-protection, on a coroutine's stack, on a split stack), records samples and switches of
+                                     each, and counts the whole chains
     stacks.py programs [NAME...]     records xz, python3, redis-server, nginx and ffmpeg at work, and counts the callchains that reach a root
     stacks.py compared [NAME...]     records xz, python3 and cc1 with corewise and with perf record --call-graph dwarf at the same time, and compares
                                      the share of the callchains in which each function occurs. Both attach to a program that has mapped its files:
@@ -51,6 +52,17 @@ C_MAIN = "int main(void) { unsigned long s = 0; for (int i = 0; i < 150000; i++)
 SIGNAL_MAIN = """#include <signal.h>
 static void handler(int n) { sink += f%d(n); }
 int main(void) { struct sigaction a = {.sa_handler = handler}; sigaction(SIGUSR1, &a, 0); for (int i = 0; i < 150000; i++) raise(SIGUSR1); }"""
+# The chain runs on a stack of its own, whose root is where makecontext(3) begins it.
+COROUTINE_MAIN = """#include <ucontext.h>
+#include <stdlib.h>
+static ucontext_t outside, inside;
+static void coroutine(void) { for (;;) { sink += f%d(sink); swapcontext(&inside, &outside); } }
+int main(void) {
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = malloc(1 << 20), inside.uc_stack.ss_size = 1 << 20;
+    makecontext(&inside, coroutine, 0);
+    for (int i = 0; i < 150000; i++) swapcontext(&outside, &inside);
+}"""
 RUST = """
 use std::hint::black_box;
 static mut CALLS: u64 = 0;
@@ -97,6 +109,13 @@ CHAINS["gcc -O2 -fcf-protection"] = (c_source(), "chain.c", ["gcc", "-O2", "-fom
 CHAINS["gcc -O2 signal"] = (c_source(SIGNAL_MAIN % (DEPTH - 1)), "chain.c", ["gcc", "-O2", "-fomit-frame-pointer"])
 CHAINS["gcc -O2 frame pointers"] = (c_source(), "chain.c", ["gcc", "-O2", "-fno-omit-frame-pointer"])
 CHAINS["gcc -O2 static"] = (c_source(), "chain.c", ["gcc", "-O2", "-static", "-fomit-frame-pointer"])
+CHAINS["gcc -O2 coroutine"] = (c_source(COROUTINE_MAIN % (DEPTH - 1)), "chain.c", ["gcc", "-O2", "-fomit-frame-pointer"])
+CHAINS["gcc -O2 -fsplit-stack"] = (c_source(), "chain.c", ["gcc", "-O2", "-fomit-frame-pointer", "-fsplit-stack"])
+# The innermost function reads the clock, through the vDSO.
+VDSO = c_source(head="#include <time.h>").replace("i < 20000", "i < 400").replace(
+    "sink += i * x;", "{ struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); sink += t.tv_nsec; }"
+)
+CHAINS["gcc -O2 vdso"] = (VDSO, "chain.c", ["gcc", "-O2", "-fomit-frame-pointer"])
 CHAINS["gcc -O2 library"] = (c_source(), "chain.c", None)
 for level in ["0", "3"]:
     rust = RUST % (functions(RUST_FUNCTION), DEPTH - 1)
@@ -151,11 +170,15 @@ def stacks(run):
     return chains
 
 
-def uses(run, names):
-    """How often each callchain occurs, of the threads of processes with one of these names: in samples, and in switches that block."""
+def of_names(run, names):
+    """The threads of processes with one of these names."""
     threads = parquet.read_table(run / "events/thread.parquet").to_pylist()
     of = {row["tid"] for row in threads if row["name"] in names}
-    of |= {row["tid"] for row in threads if row.get("pid") in of}
+    return of | {row["tid"] for row in threads if row.get("pid") in of}
+
+
+def uses(run, of):
+    """How often each callchain of these threads occurs: in samples, and in switches that block."""
     samples = parquet.read_table(run / "events/cpu_sample.parquet").to_pylist()
     switches = parquet.read_table(run / "events/switch.parquet").to_pylist()
     sampled = collections.Counter(row["stack"] for row in samples if row["tid"] in of and row["stack"])
@@ -183,14 +206,14 @@ def chains(names):
             all_chains = stacks(run)
             wanted = [f"f{n}" for n in reversed(range(DEPTH))]
             whole, count, ends = 0, 0, collections.Counter()
-            for used in uses(run, {"chain"}):
+            for used in uses(run, of_names(run, {"chain"})):
                 for stack, times in used.items():
                     own = [short(function) for function, _, _ in all_chains[stack]]
                     if not any(function in wanted for function in own):
                         continue  # before and after the work, and threads of a runtime
                     count += times
-                    chain = [function for function in own if function in wanted or function == "main"]
-                    is_whole = "main" in chain and [f for f in chain if f != "main"] in (wanted[:n] for n in range(1, DEPTH + 1))
+                    chain = [function for function in own if function in wanted or function in ("main", "coroutine")]
+                    is_whole = chain[0] in ("main", "coroutine") and [f for f in chain if f in wanted] in (wanted[:n] for n in range(1, DEPTH + 1))
                     # The chain may end early only where a sample found a function on its way in or out.
                     whole += times * is_whole
                     if not is_whole:
@@ -239,7 +262,7 @@ def programs(names):
                 continue
             run = record(folder, found[0])
             all_chains = stacks(run)
-            for kind, used in zip(["samples", "switches"], uses(run, found[1])):
+            for kind, used in zip(["samples", "switches"], uses(run, of_names(run, found[1]))):
                 ends = collections.Counter()
                 for stack, times in used.items():
                     ends[end_of(all_chains[stack])] += times
@@ -252,23 +275,24 @@ def programs(names):
 
 
 def of_perf(data):
-    """The callchains of perf's samples: for each, the set of its functions."""
+    """The callchains of perf's samples: for each, the set of its functions in programs."""
     script = subprocess.run(["perf", "script", "-i", data, "-F", "comm,ip,sym", "--no-inline"], check=True, capture_output=True, text=True, errors="replace")
     for block in script.stdout.split("\n\n"):
-        lines = block.strip("\n").split("\n")
-        yield lines[0].strip(), {re.sub(r"(\+0x[0-9a-f]+|@+[A-Z_0-9.]+)$", "", line.split(None, 1)[1].strip()) for line in lines[1:] if len(line.split(None, 1)) == 2}
+        frames = [line.split(None, 1) for line in block.strip("\n").split("\n")[1:]]
+        own = [frame[1].strip() for frame in frames if len(frame) == 2 and int(frame[0], 16) < 1 << 63]
+        yield {re.sub(r"(\+0x[0-9a-f]+|@+[A-Z_0-9.]+)$", "", name) for name in own}
 
 
 def waiting(name, folder):
-    """The command of a program that begins to work when its standard input has a line or more, that input, and its threads' names; `None`: not here."""
+    """The command of a program that begins to work when its standard input has a line or more, and that input; `None`: not here."""
     text = b"".join(b"line %d of a text that can be compressed, %d\n" % (n, n * n) for n in range(400_000))
-    script = "import json, sys\nsys.stdin.readline()\nfor n in range(25):\n d=[{'k%d'%i: [i, str(i)]} for i in range(20000)]; json.loads(json.dumps(d)); sorted(str(x) for x in d)\n"
+    script = "import json, sys\nsys.stdin.readline()\nfor n in range(200):\n d=[{'k%d'%i: [i, str(i)]} for i in range(20000)]; json.loads(json.dumps(d)); sorted(str(x) for x in d)\n"
     (folder / "script.py").write_text(script)
     c = "".join(f"int f{n}(int x) {{ int s = 0; for (int i = 0; i < x; i++) s += i % {n + 3} * (s >> 2) + x / (i + {n + 1}); return s; }}\n" for n in range(4000))
     loads = {
-        "xz": (["xz", "-c", "-6", "-T1"], text, {"xz"}),
-        "python3": (["/usr/bin/python3", str(folder / "script.py")], b"\n", {"python3"}),
-        "cc1": ([next(iter(sorted(glob.glob("/usr/lib/gcc/*/*/cc1"))), "cc1"), "-quiet", "-O2", "-o", "/dev/null", "-"], c.encode(), {"cc1"}),
+        "xz": (["xz", "-c", "-6", "-T1"], text),
+        "python3": (["/usr/bin/python3", str(folder / "script.py")], b"\n"),
+        "cc1": ([next(iter(sorted(glob.glob("/usr/lib/gcc/*/*/cc1"))), "cc1"), "-quiet", "-O2", "-o", "/dev/null", "-"], c.encode()),
     }
     return loads[name] if shutil.which(loads[name][0][0]) else None
 
@@ -282,13 +306,13 @@ def compared_with_perf(names):
             if not found:
                 print(f"{name}: not here")
                 continue
-            command, text, own = found
+            command, text = found
             data, run = folder / "perf.data", folder / "run.cw"
             # The program has mapped its files before the two begin: see above.
             program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
             time.sleep(2)
             pid = str(program.pid)
-            perf = ["perf", "record", "-q", "-N", "--no-bpf-event", "-e", "cpu-clock", "-F", "997", "--call-graph", "dwarf,32768", "-o", data, "-p", pid]
+            perf = ["perf", "record", "-q", "-N", "--no-bpf-event", "-e", "cpu-clock", "-F", "997", "--call-graph", "dwarf,65528", "-o", data, "-p", pid]
             recorders = [subprocess.Popen(perf, stdout=subprocess.DEVNULL)]
             words = [COREWISE, "record", "-o", run, "--stacks", "--sample=997", "--pid", pid]
             recorders.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
@@ -298,20 +322,21 @@ def compared_with_perf(names):
                 sys.exit(f"{name}: perf ended with {recorders[0].returncode}, corewise with {recorders[1].returncode}")
             all_chains = stacks(run)
             ours, theirs = collections.Counter(), collections.Counter()
-            sampled, _ = uses(run, own)
+            sampled, _ = uses(run, {program.pid})
             for stack, times in sampled.items():
-                for function in {function for function, _, is_inlined in all_chains[stack] if function and not is_inlined}:
+                # glibc's memcpy and memmove are one function with two names.
+                of = {function.replace("__memcpy_", "__memmove_") for function, _, is_inlined in all_chains[stack] if not is_inlined}
+                for function in of:
                     ours[function] += times
             count = 0
-            for comm, of in of_perf(data):
-                if comm in own:
-                    count += 1
-                    theirs.update(of)
+            for of in of_perf(data):
+                count += 1
+                theirs.update(of)
             of_us = sum(sampled.values())
             wrong = compared = 0
             for function in set(ours) | set(theirs):
                 a, b = 100 * ours[function] / max(of_us, 1), 100 * theirs[function] / max(count, 1)
-                if max(a, b) < 2 or function.startswith("["):
+                if not function or max(a, b) < 2 or function.startswith("["):
                     continue
                 compared += 1
                 p = min((a + b) / 200, 1)
