@@ -159,7 +159,8 @@ impl MmapEvents {
             Happened::Mapped(_) | Happened::Executed if self.news.changed.len() < MAX_NEWS => {
                 self.news.changed.insert(pid);
             }
-            _ => {}
+            // As if the record was lost.
+            Happened::Forked { .. } | Happened::Ended | Happened::Mapped(_) | Happened::Executed => self.news.lost = true,
         }
         let mut begin = |mappings| {
             self.images += 1;

@@ -8,6 +8,7 @@ mod demangle;
 pub mod functions;
 pub mod generated;
 mod lines;
+mod package;
 mod path;
 mod sections;
 mod spin;

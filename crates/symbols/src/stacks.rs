@@ -3,7 +3,7 @@
 use crate::demangle::demangled;
 use crate::lines::Function;
 use crate::path::LINES_FOR;
-use crate::{NoLines, SymbolPath, Why, functions};
+use crate::{NoLines, SymbolPath, Why, functions, package};
 use model::{NameId, StackFrame, Stacks};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -65,7 +65,14 @@ impl Nameless {
         if without > 0 {
             sentences.push(format!("Program frames without a name: {without} of {all}."));
         }
-        for (file, why, frames) in self.files.iter().take(MAX_LISTED) {
+        let listed = &self.files[..self.files.len().min(MAX_LISTED)];
+        let stripped = listed.iter().filter(|(_, why, _)| *why == Why::Stripped).map(|(file, ..)| &**file);
+        let packages = package::with_symbols(&stripped.collect::<Vec<_>>());
+        for (file, why, frames) in listed {
+            let why = match packages.get(file) {
+                Some(package) => format!("{}; the package is {package}", why.sentence()),
+                None => why.sentence().to_owned(),
+            };
             let of = if file.is_empty() { "code of no file" } else { file };
             sentences.push(format!(
                 "Without a name: {frames} {} of {of}: {why}.",
