@@ -4,12 +4,16 @@ use crate::needs::{self, Need};
 use crate::repo::{self, Repo, list, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 /// The whole workspace is tested with object stores.
 const FEATURES: [&str; 2] = ["--features", "corewise/stores"];
+
+/// A variable that tests pass on to what they start.
+const MARK: &str = "COREWISE_TEST";
 
 /// A test program.
 pub struct Program {
@@ -110,15 +114,28 @@ impl Program {
         passed.ok_or_else(|| "it ended without a test result".to_owned())
     }
 
-    /// Runs one test in a process of its own. `Err`: what it printed.
+    /// Runs one test in a process of its own. `Err`: what it printed. What it started and left running when it failed is ended: it would
+    /// disturb the tests that follow.
     pub fn one(&self, test: &str) -> Result<(), String> {
-        let Output { status, stdout, stderr } =
-            self.command(&["--include-ignored", "--exact", test]).output().map_err(|why| why.to_string())?;
-        let out = String::from_utf8_lossy(&stdout);
-        if status.success() && out.lines().find_map(passed_of) == Some(1) {
+        let mark = format!("{}:{test}", std::process::id());
+        // Not a pipe: what the test leaves running would keep it open.
+        let path = std::env::temp_dir().join(format!("xtask-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let opened = File::options().create_new(true).read(true).append(true).open(&path);
+        let mut out = opened.map_err(|why| format!("{}: {why}", path.display()))?;
+        let writer = || out.try_clone().map_err(|why| why.to_string());
+        let mut command = self.command(&["--include-ignored", "--exact", test]);
+        command.env(MARK, &mark).stdout(writer()?).stderr(writer()?);
+        let status = command.status().map_err(|why| why.to_string())?;
+        let _ = std::fs::remove_file(&path);
+        let mut printed = Vec::new();
+        out.rewind().and_then(|()| out.read_to_end(&mut printed)).map_err(|why| why.to_string())?;
+        let printed = String::from_utf8_lossy(&printed);
+        if status.success() && printed.lines().find_map(passed_of) == Some(1) {
             return Ok(());
         }
-        Err(format!("{out}{}{status}", String::from_utf8_lossy(&stderr)))
+        let ended: String = left_running(&mark).map(|pid| end(&pid)).collect();
+        Err(format!("{printed}{status}\n{ended}"))
     }
 
     /// Its line, as cargo prints it.
@@ -159,6 +176,24 @@ impl Program {
     }
 }
 
+/// Returns the processes that have a mark in their environment.
+fn left_running(mark: &str) -> impl Iterator<Item = String> {
+    let wanted = format!("{MARK}={mark}").into_bytes();
+    let pids =
+        std::fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    pids.filter(move |pid| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
+    })
+}
+
+/// Ends a process, and says so.
+fn end(pid: &str) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let _ = Command::new("kill").args(["-KILL", pid]).status();
+    format!("it left {} {pid} running, which was killed\n", name.trim_end())
+}
+
 /// Parses a line like `test a::b ... ignored, why`.
 fn reason(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("test ")?.split_once(" ... ignored, ")
@@ -173,6 +208,20 @@ fn passed_of(line: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_running_is_found_and_ended() {
+        let mark = format!("{} and a test", std::process::id());
+        let mut left = Command::new("sleep").arg("60").env(MARK, &mark).spawn().expect("sleep");
+        // It has the environment of this process until it has called exec.
+        while left_running(&mark).next().is_none() {
+            assert!(left.try_wait().expect("its state").is_none());
+        }
+        let found: Vec<String> = left_running(&mark).collect();
+        assert_eq!(found, [left.id().to_string()]);
+        assert!(end(&found[0]).starts_with("it left "));
+        assert!(!left.wait().expect("its end").success());
+    }
 
     #[test]
     fn the_runners_lines_are_read() {
