@@ -1,7 +1,7 @@
 // https://github.com/Framstag/libosmscout/pull/1553: threads that draw and navigate read the map database under a read lock whose
 // times overlap; the change of the style sheet (a tunnel: night colours) needs the write lock and waits for a gap among the readers.
 #include "fault.h"
-enum { CHANGES = 60 };
+enum { CHANGES = 90 };
 static pthread_rwlock_t database;
 static volatile bool driving = true;
 
@@ -29,6 +29,7 @@ int main(int argc, char **argv) {
     pthread_rwlockattr_init(&attr);
     if (is_fixed(argc, argv)) pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&database, &attr);
+    prctl(PR_SET_NAME, "osmscout");
     start_sides();
     static const char *name[] = {"renderer", "navigation"};
     pthread_t readers[2];
