@@ -3,7 +3,7 @@
 #include "fault.h"
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-enum { WORKERS = 2, CONNECTIONS = 48, ROUNDS = 105 };
+enum { WORKERS = 2, CONNECTIONS = 48, ROUNDS = 120 };
 #ifndef EPOLLEXCLUSIVE
 #define EPOLLEXCLUSIVE (1u << 28)
 #endif

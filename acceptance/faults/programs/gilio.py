@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 
-REQUESTS = 230
+REQUESTS = 400
 
 
 def name_thread(name):

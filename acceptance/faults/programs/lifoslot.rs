@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-const REQUESTS: usize = 420;
+const REQUESTS: usize = 500;
 type Task = Box<dyn FnOnce() + Send>;
 
 struct Runtime {

@@ -37,6 +37,6 @@ static void pod(void) {
         }
     }
     while (__atomic_load_n(&answered, __ATOMIC_ACQUIRE) < N) sleep_ms(5);
-    print_late(took, N, 60);
+    print_late(took, N, 80);
 }
 int main(int argc, char **argv) { return run_in_cgroup("podlimit", is_fixed(argc, argv) ? 0 : 40000, pod); }

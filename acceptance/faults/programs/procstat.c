@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < HEAP; i += 4096) heap[i] = 1;
     start_sides();
     pthread_join(start("vm-worker", worker, NULL), NULL);
-    print_late(took, N, 4);
+    print_late(took, N, 6);
     kill(monitor, SIGKILL);
     waitpid(monitor, NULL, 0);
 }

@@ -4,7 +4,7 @@
 #include <spawn.h>
 extern char **environ;
 enum { N = 400 };
-static const size_t HEAP = (size_t)1200 << 20;
+static const size_t HEAP = (size_t)500 << 20;
 static double took[N];
 static int fixed;
 

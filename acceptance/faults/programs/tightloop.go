@@ -69,7 +69,7 @@ func main() {
 	}
 	missed := 0
 	for _, l := range late {
-		if l > 6 {
+		if l > 9 {
 			missed++
 		}
 	}
