@@ -160,7 +160,9 @@ impl MmapEvents {
                 self.news.changed.insert(pid);
             }
             // As if the record was lost.
-            Happened::Forked { .. } | Happened::Ended | Happened::Mapped(_) | Happened::Executed => self.news.lost = true,
+            Happened::Forked { .. } | Happened::Ended | Happened::Mapped(_) | Happened::Executed => {
+                self.news.lost = true
+            }
         }
         let mut begin = |mappings| {
             self.images += 1;
