@@ -10,18 +10,12 @@ use crate::source_lines::LineId;
 use model::{Ns, StackFrame, Stacks};
 use std::collections::BTreeMap;
 
-/// How the names of the files begin that wait for a program: C libraries and their loaders, the libraries of the compilers, and the
-/// runtimes of OpenMP and Java.
-const LIBRARIES: [&str; 20] = [
-    "libc.so",
-    "libc-2.",
-    "libc.musl-",
-    "ld-linux",
-    "ld-musl-",
-    "ld-2.",
-    "libpthread",
-    "librt.so",
-    "librt-2.",
+/// How the names of the files begin that wait for a program: C libraries and their loaders.
+const C_LIBRARIES: [&str; 9] =
+    ["libc.so", "libc-2.", "libc.musl-", "ld-linux", "ld-musl-", "ld-2.", "libpthread", "librt.so", "librt-2."];
+
+/// The same of the libraries of the compilers, and of the runtimes of OpenMP and Java.
+const RUNTIMES: [&str; 11] = [
     "libstdc++.so",
     "libc++.so",
     "libc++abi.so",
@@ -36,14 +30,16 @@ const LIBRARIES: [&str; 20] = [
 ];
 
 /// How the names of such functions begin where they are a part of the program's own file: of the standard libraries of Rust and of C++, of
-/// parking_lot, of Go's runtime, and of a C library that is linked statically.
-const FUNCTIONS: [&str; 18] = [
+/// parking_lot, of Abseil, of Go's runtime, of a C library that is linked statically, and of PostgreSQL's lightweight locks.
+const FUNCTIONS: [&str; 23] = [
     "std::",
     "core::",
     "alloc::",
     "parking_lot::",
     "parking_lot_core::",
     "lock_api::",
+    "absl::",
+    "AbslInternalPerThreadSem",
     "runtime.",
     "runtime/",
     "sync.",
@@ -56,14 +52,30 @@ const FUNCTIONS: [&str; 18] = [
     "__lll_",
     "__futex_",
     "__syscall_",
+    "PGSemaphore",
+    "LWLockAcquire",
+    "LWLockWaitForVar",
 ];
+
+/// Returns the frames of a callchain that are not of the kernel.
+pub(crate) fn of_user(chain: &[StackFrame]) -> impl Iterator<Item = &StackFrame> {
+    chain.iter().filter(|frame| frame.address < StackFrame::CONTEXT_MARKERS && !frame.in_kernel())
+}
+
+fn is_of(stacks: &Stacks, frame: &StackFrame, libraries: &[&str]) -> bool {
+    let file = stacks.name(frame.file).and_then(|file| file.rsplit('/').next()).unwrap_or_default();
+    libraries.iter().any(|library| file.starts_with(library))
+}
+
+/// Whether a frame is of a C library or its loader.
+pub(crate) fn is_of_c_library(stacks: &Stacks, frame: &StackFrame) -> bool {
+    is_of(stacks, frame, &C_LIBRARIES)
+}
 
 /// Returns the innermost frame of a callchain that has a name and is of the program itself; `None` if there is none.
 pub(crate) fn call_site<'a>(stacks: &Stacks, chain: &'a [StackFrame]) -> Option<&'a StackFrame> {
-    let is_user = |frame: &&StackFrame| frame.address < StackFrame::CONTEXT_MARKERS && !frame.in_kernel();
-    chain.iter().filter(is_user).find(|frame| {
-        let file = stacks.name(frame.file).and_then(|file| file.rsplit('/').next()).unwrap_or_default();
-        let is_library = LIBRARIES.iter().any(|library| file.starts_with(library));
+    of_user(chain).find(|frame| {
+        let is_library = is_of_c_library(stacks, frame) || is_of(stacks, frame, &RUNTIMES);
         // An implementation of a trait: `<&std::net::TcpStream as std::io::Read>::read`.
         let is_own = |name: &str| {
             let name = name.trim_start_matches(['<', '&']);
@@ -157,6 +169,8 @@ mod tests {
         let of_trait =
             [("<parking_lot::raw_mutex::RawMutex as lock_api::mutex::RawMutex>::lock", game), ("draw", game)];
         assert_eq!(of(&of_trait).as_deref(), Some("draw"));
+        let postgres = [("sem_wait", libc), ("PGSemaphoreLock", game), ("LWLockAcquire", game), ("XLogFlush", game)];
+        assert_eq!(of(&postgres).as_deref(), Some("XLogFlush"));
         let go = [("runtime.futex", game), ("runtime.mstart", game)];
         assert_eq!(of(&go), None, "Go's scheduler waits, not the program");
         assert_eq!(of(&[("worker_thread", kernel)]), None);

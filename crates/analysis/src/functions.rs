@@ -2,6 +2,7 @@
 
 use crate::blocked_by;
 use crate::call_site::{CallSite, call_site};
+use crate::parkers::parks;
 use crate::source_lines::{LineId, SourceLines};
 use model::{StackFrame, StackId, Stacks, Value};
 use rustc_hash::FxHashMap;
@@ -24,6 +25,8 @@ pub(crate) struct Functions {
     waiting: Vec<u32>,
     /// Of each callchain, the function of the program itself that waits, and its line.
     call_sites: Vec<Option<CallSite>>,
+    /// Of each callchain, whether a thread with it waits for a word of its own.
+    parks: Vec<bool>,
     /// Distinct and sorted.
     all: Vec<Named>,
 }
@@ -71,6 +74,7 @@ impl Functions {
             lines,
             waiting,
             call_sites,
+            parks: stacks.chains.iter().map(|chain| parks(stacks, chain)).collect(),
             all: all.iter().map(|(name, file)| (name.map(Into::into), file.map(Into::into))).collect(),
         }
     }
@@ -95,6 +99,11 @@ impl Functions {
     /// Returns the function of the program itself that waits in this callchain ([`call_site`]); `None` if unknown.
     pub(crate) fn call_site(&self, stack: StackId) -> Option<CallSite> {
         (stack.0 as usize).checked_sub(1).and_then(|at| self.call_sites.get(at)).copied().flatten()
+    }
+
+    /// Whether a thread that waits with this callchain waits for a word of its own ([`parks`]); false if unknown.
+    pub(crate) fn parks(&self, stack: StackId) -> bool {
+        (stack.0 as usize).checked_sub(1).and_then(|at| self.parks.get(at)).is_some_and(|parks| *parks)
     }
 
     /// Returns the cell of the function of a call site; null if there is none.

@@ -214,7 +214,8 @@ struct WaitedFor {
     numbers: FxHashMap<(Pid, Tid), ThreadKey>,
     /// All threads by their TIDs.
     tids: FxHashMap<Tid, ThreadKey>,
-    /// Words whose memory showed that they are locks. Memory is not read at every wait.
+    /// Words whose memory showed that they are locks, and those of which callchains showed that only one thread waits for them. Neither is
+    /// known of every wait.
     kinds: FxHashMap<Object, WaitKind>,
     /// The word that stands for a shared one, by the address in another process.
     same: FxHashMap<Object, Object>,
@@ -382,10 +383,7 @@ impl WaitedFor {
             _ => wait.kind(),
         };
         if kind.is_lock() && wait.read {
-            if self.kinds.len() >= MAX_KEPT {
-                self.kinds.clear();
-            }
-            self.kinds.insert(object, kind);
+            self.keep_kind(object, kind);
         }
         Target { object, kind, name: NameId::NONE, futex: Some(wait), named: wait.owner() }
     }
@@ -505,6 +503,11 @@ impl WaitedFor {
                 self.waiters.remove(&target.object);
             }
         }
+        if let Some(target) = open.target.as_mut().filter(|target| target.kind == WaitKind::Signal)
+            && self.parks(target.object, open.stack, world)
+        {
+            target.kind = WaitKind::Parker;
+        }
         let kind = open.target.map(|target| target.kind);
         let named = open.target.and_then(|target| target.named);
         let first = open.first.filter(|(by, _)| kind.is_some_and(WaitKind::is_lock) && *by != thread);
@@ -553,6 +556,23 @@ impl WaitedFor {
             holders: open.holders,
             released_by,
         });
+    }
+
+    /// Whether only one thread waits for a word, by the callchain of this wait or of an earlier one: not all callchains reach the function.
+    fn parks(&mut self, word: Object, stack: StackId, world: &World) -> bool {
+        let parks = world.functions.parks(stack);
+        if parks {
+            self.keep_kind(word, WaitKind::Parker);
+        }
+        parks || self.kinds.get(&word) == Some(&WaitKind::Parker)
+    }
+
+    /// Notes what a word is.
+    fn keep_kind(&mut self, word: Object, kind: WaitKind) {
+        if self.kinds.len() >= MAX_KEPT {
+            self.kinds.clear();
+        }
+        self.kinds.insert(word, kind);
     }
 
     /// Ends the waits that last beyond the end.

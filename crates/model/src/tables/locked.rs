@@ -143,7 +143,7 @@ table! {
 table! {
     /// Each wait.
     OBJECT_WAITS: object_waits {
-        version: 2,
+        version: 3,
         made_from: Analysis,
         large: true,
         doc: "Each wait of each thread: the system call, what it is for, and which thread ended it, in the order of the ends. For locks, the table \
@@ -177,7 +177,7 @@ table! {
 table! {
     /// What each thread waited for.
     WAIT_OBJECTS: wait_objects {
-        version: 3,
+        version: 4,
         made_from: Analysis,
         large: false,
         doc: "What each thread waited for: all its blocked time by system call and object. `corewise record` reads the object where a thread waits (on \
@@ -193,8 +193,9 @@ table! {
             KIND: Word =
                 "In a futex call: `mutex`, `pi_mutex`, `rwlock`: a lock. `thread`: the end of another thread. `signal`: what another thread \
                  has to bring about, with a condition variable, a semaphore, a barrier or a queue. `parker`: a word that only this thread \
-                 waits for, which does not show for what. In other calls: `pipe`, `socket`, `file`, `device`, `eventfd`, `timerfd`, \
-                 `signalfd`, `epoll`, `inotify`, `io_uring`, `descriptor` (any other), `several` (descriptors, or futex words), `child`, `semaphores`, \
+                 waits for, which does not show for what: by its place in the thread's own memory or, with callchains, by the function that waits \
+                 (PostgreSQL's lightweight locks, Abseil, OpenJDK, Go's runtime); without callchains, these functions' words are `signal`. In other calls: \
+                 `pipe`, `socket`, `file`, `device`, `eventfd`, `timerfd`, `signalfd`, `epoll`, `inotify`, `io_uring`, `descriptor` (any other), `several` (descriptors, or futex words), `child`, `semaphores`, \
                  `messages`, `sleep` (only time). In the kernel: `kernel_mutex`, `kernel_rwlock`, `kernel_semaphore`. `unknown`: no object \
                  was recorded. `other`: objects beyond the 10,000.",
             OBJECT: Option<Address> =
