@@ -38,16 +38,17 @@ impl Objects {
     pub(crate) fn of(&mut self, event: &TimelineEvent, thread: ThreadKey, world: &World) -> Option<Awaited> {
         match event.what {
             Change::FutexWait(wait) => {
-                let object = Object::Word(world.groups.process(thread).unwrap_or(Pid::UNKNOWN), wait.address);
-                Some(Awaited { object, kind: self.kind(object, &wait) })
+                let process = world.groups.process(thread);
+                let object = Object::Word(process.unwrap_or(Pid::UNKNOWN), wait.address);
+                let (kind, _) = world.numbers.awaited(process, &wait, world.now);
+                Some(Awaited { object, kind: self.kind(object, kind, &wait) })
             }
             Change::ObjectWait(ObjectWait { kind, id, .. }) => Some(Awaited { object: Object::Other(kind, id), kind }),
             _ => None,
         }
     }
 
-    fn kind(&mut self, object: Object, wait: &FutexWait) -> WaitKind {
-        let kind = wait.kind();
+    fn kind(&mut self, object: Object, kind: WaitKind, wait: &FutexWait) -> WaitKind {
         if wait.read && kind.is_lock() {
             if self.locks.len() >= MAX_KEPT {
                 self.locks.clear();

@@ -220,6 +220,9 @@ impl Running {
         if at < self.span.end {
             self.world.now = self.world.now.max(at);
             self.analyses.iter_mut().for_each(|(_, a)| a.setting(thread, to, &self.world));
+            if let SetTo::Inner(tid) = to {
+                self.world.numbers.inner(thread, self.world.groups.process(thread), *tid);
+            }
         }
     }
 

@@ -33,6 +33,7 @@ mod instances;
 mod lengths;
 mod marked;
 mod new_threads;
+mod numbers;
 mod parkers;
 mod parking;
 mod period_grid;

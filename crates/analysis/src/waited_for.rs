@@ -156,6 +156,8 @@ struct Target {
     futex: Option<FutexWait>,
     /// The thread that the memory names, by its TID; of a futex, in its own namespace.
     named: Option<Tid>,
+    /// That thread of any process, if processes share the word.
+    named_thread: Option<ThreadKey>,
 }
 
 impl Target {
@@ -210,8 +212,6 @@ struct WaitedFor {
     threads: ByThread<Thread>,
     /// The threads that wait for each object.
     waiters: FxHashMap<Object, Vec<ThreadKey>>,
-    /// The threads of each process by their TIDs in its own namespace.
-    numbers: FxHashMap<(Pid, Tid), ThreadKey>,
     /// All threads by their TIDs.
     tids: FxHashMap<Tid, ThreadKey>,
     /// Words whose memory showed that they are locks, and those of which callchains showed that only one thread waits for them. Neither is
@@ -242,7 +242,6 @@ impl WaitedFor {
         Self {
             threads: ByThread::new(),
             waiters: FxHashMap::default(),
-            numbers: FxHashMap::default(),
             tids: FxHashMap::default(),
             kinds: FxHashMap::default(),
             same: FxHashMap::default(),
@@ -259,8 +258,6 @@ impl WaitedFor {
         let thread = self.threads.of(stretch.thread);
         if thread.tid != stretch.tid {
             thread.tid = stretch.tid;
-            let process = world.groups.process(stretch.thread).unwrap_or(Pid::UNKNOWN);
-            self.numbers.insert((process, thread.inner.unwrap_or(stretch.tid)), stretch.thread);
             self.tids.insert(stretch.tid, stretch.thread);
         }
         thread.recent.push(stretch);
@@ -351,7 +348,8 @@ impl WaitedFor {
             }
             Change::ObjectWait(ObjectWait { kind, id, name, holder, .. }) => {
                 let named = Some(holder).filter(|tid| *tid != Tid::UNKNOWN);
-                let target = Target { object: Object::Other(kind, id), kind, name, futex: None, named };
+                let target =
+                    Target { object: Object::Other(kind, id), kind, name, futex: None, named, named_thread: None };
                 self.waits(thread, target, world.now);
             }
             Change::ObjectReady(kind, id, name) => self.ready(thread, Ready { kind, id, name }, world.now),
@@ -361,10 +359,9 @@ impl WaitedFor {
     }
 
     /// Takes a setting of a thread.
-    fn setting(&mut self, thread: ThreadKey, to: &SetTo, world: &World) {
+    fn setting(&mut self, thread: ThreadKey, to: &SetTo) {
         if let SetTo::Inner(tid) = to {
             self.threads.of(thread).inner = Some(*tid);
-            self.numbers.insert((world.groups.process(thread).unwrap_or(Pid::UNKNOWN), *tid), thread);
         }
     }
 
@@ -377,15 +374,19 @@ impl WaitedFor {
     /// Returns what a thread waits for in a futex call.
     fn target(&mut self, thread: ThreadKey, wait: FutexWait, world: &World) -> Target {
         let object = self.word(thread, wait.address, world);
+        let process = world.groups.process(thread);
+        let (of_call, named) = world.numbers.awaited(process, &wait, world.now);
         let kind = match self.kinds.get(&object).copied() {
             Some(kind) if wait.is_unclear() => kind,
             None if self.has_calls && self.is_always_contended(object, &wait) => WaitKind::Mutex,
-            _ => wait.kind(),
+            _ => of_call,
         };
         if kind.is_lock() && wait.read {
             self.keep_kind(object, kind);
         }
-        Target { object, kind, name: NameId::NONE, futex: Some(wait), named: wait.owner() }
+        let shared = named.filter(|_| !wait.is_private());
+        let named_thread = shared.and_then(|tid| world.numbers.anywhere(thread, process, tid));
+        Target { object, kind, name: NameId::NONE, futex: Some(wait), named, named_thread }
     }
 
     /// A thread wakes a word. It had the lock until now, even if no waiting thread has left its CPU yet.
@@ -503,6 +504,12 @@ impl WaitedFor {
                 self.waiters.remove(&target.object);
             }
         }
+        if let Some(target) = open.target.as_mut().filter(|target| !target.kind.is_lock())
+            && let Some(wait) = &target.futex
+            && let Some(known) = world.numbers.awaited_since(world.groups.process(thread), wait, open.span.start)
+        {
+            (target.kind, target.named) = known;
+        }
         if let Some(target) = open.target.as_mut().filter(|target| target.kind == WaitKind::Signal)
             && self.parks(target.object, open.stack, world)
         {
@@ -522,7 +529,7 @@ impl WaitedFor {
             _ => None,
         };
         let named = open.target.zip(named).and_then(|(target, tid)| match target.object {
-            Object::Word(process, _) => self.numbers.get(&(process, tid)).copied(),
+            Object::Word(..) => target.named_thread.or_else(|| world.numbers.last(world.groups.process(thread), tid)),
             Object::Other(..) => self.tids.get(&tid).copied(),
         });
         let held = first.filter(|_| basis.is_some());
@@ -645,8 +652,8 @@ impl<T: OfWaits> Analysis for EachWait<T> {
         self.waits.blocked_at(thread, stack, world);
     }
 
-    fn setting(&mut self, thread: ThreadKey, to: &SetTo, world: &World) {
-        self.waits.setting(thread, to, world);
+    fn setting(&mut self, thread: ThreadKey, to: &SetTo, _: &World) {
+        self.waits.setting(thread, to);
     }
 
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {

@@ -6,6 +6,7 @@ use crate::blocked_by::{ReasonId, Reasons};
 use crate::clocks::Bits;
 use crate::folded_chains::FoldedChains;
 use crate::functions::Functions;
+use crate::numbers::Numbers;
 use crate::parking::Parking;
 use crate::source_lines::SourceLines;
 use crate::thread_groups::ThreadGroups;
@@ -79,6 +80,7 @@ pub struct World {
     /// Empty if no analysis uses it.
     pub(crate) folded: FoldedChains,
     pub(crate) groups: Arc<ThreadGroups>,
+    pub(crate) numbers: Numbers,
     /// The frame budget, if there is one.
     pub(crate) budget: Option<Ns>,
 }
@@ -141,6 +143,7 @@ impl World {
             lines: SourceLines::default(),
             folded: FoldedChains::default(),
             groups: Arc::default(),
+            numbers: Numbers::default(),
             budget: None,
         }
     }
@@ -208,6 +211,7 @@ impl World {
     }
 
     pub(crate) fn thread(&mut self, stretch: &ThreadStretch) {
+        self.numbers.thread(stretch, || self.groups.process(stretch.thread));
         if stretch.state == ThreadState::Running
             && let Some(place) = stretch.cpu.and_then(|c| self.place(c))
         {

@@ -146,7 +146,8 @@ impl Folder {
     }
 
     /// Like [`Self::events`], without the events that are only needed to compute stretches, which are most of them. Switches are
-    /// included if any was recorded with a callchain; threads have names only if there are samples. `wakes`: wakeups are included, too.
+    /// included if any was recorded with a callchain; threads have names, and their numbers in PID namespaces, only if there are samples or
+    /// waits for futexes, which need them. `wakes`: wakeups are included, too.
     ///
     /// # Errors
     /// As [`Self::events`].
@@ -157,10 +158,11 @@ impl Folder {
     ) -> Result<(), E> {
         let chains = self.manifest().files.contains_key("events/stack.parquet");
         let named = self.manifest().facts.sampled.is_some();
+        let numbered = self.manifest().files.contains_key("events/futex_wait.parquet");
         let wanted = |kind| match kind {
             EventTableId::Wake => wakes,
             EventTableId::Switch => chains,
-            EventTableId::Thread => named,
+            EventTableId::Thread => named || numbered,
             kind => kind != EventTableId::Charge,
         };
         self.merged(|kind| wanted(kind).then_some(Ns::MIN), each)

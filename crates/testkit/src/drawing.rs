@@ -36,6 +36,7 @@
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
 //! | `named` | `A@1`: an event on CPU 1, after the switches at the same time, names A as the current task; `.@1` the idle task |
 //! | `process` | `A`: A is the first thread of a process; `B<A`: B is a thread of its process |
+//! | `inner` | `B=4`: in its own PID namespace, which is another than that of the recording, B has the TID 4 |
 //! | `lost`, `lost0` | `x`: lost events are reported, on any CPU or on CPU 0, from the begin of the first `x` of a run to the end of the last one |
 //! | `allowed` | `A=0-1+3`: A is allowed on CPUs 0, 1 and 3 from now on; `A=`: unknown |
 //! | `throttle` | `A(`, `A)`: A is throttled from now on, or no longer; with this row, every change is recorded |
@@ -53,7 +54,7 @@
 //! | `energy` | `pkg=30/2`: `pkg` used 30 mJ since its last reading, 2 ms before; `pkg=30^4/2`: 26 to 34 mJ; `pkg=?back/2`: unknown, because `back` |
 //! | `temp` | `cpu=45.5`: the sensor `cpu` reads 45.5 °C |
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first. `read~a.c:7`: at line 7 of a.c; `^read`: an inlined function; `~main`: a function of the program |
-//! | `futex` | `A=m1<B`: A leaves its CPU to wait for word 1, a mutex whose memory names B; `A=m1`: it names no thread, as with Rust's. `p` for a mutex with priority inheritance, `r` for a rwlock, `t` for the end of B, `s` for a condition variable, `k` for a word of its own |
+//! | `futex` | `A=m1<B`: A leaves its CPU to wait for word 1, a mutex whose memory names B; `A=m1`: it names no thread, as with Rust's; `M`: one that processes share. `p` for a mutex with priority inheritance, `r` for a rwlock, `t` for the end of B, `j` for the same with an older glibc, `s` for a condition variable, `k` for a word of its own |
 //! | `object` | `A=pipe7`: A leaves its CPU to wait for pipe 7 (the kinds of the table wait_objects); `A=socket5:a.b`: with a name; `A=kernel_mutex3<B`: for a lock of the kernel that B holds |
 //! | `futexes` | `A=m1`: A calls futex to wait for word 1, as in row `futex`; `A=w1`: to wake it; `A`: it returns |
 //! | `readied` | `A=socket5:a.b`: in the epoll set for which A waits, this became ready, and A is woken |
@@ -426,13 +427,16 @@ impl Pen {
         let (thread, of) = word.split_once('=').unwrap_or_else(|| panic!("which futex? {word}"));
         let (of, owner) = of.split_once('<').map_or((of, 0), |(of, by)| (of, Cell::read(by).tid.0.cast_unsigned()));
         let (kind, number) = of.split_at(1);
-        // FUTEX_WAIT and FUTEX_WAIT_BITSET, both private, FUTEX_WAIT_BITSET with FUTEX_CLOCK_REALTIME, and FUTEX_LOCK_PI.
+        // FUTEX_WAIT and FUTEX_WAIT_BITSET, both private, FUTEX_WAIT_BITSET with FUTEX_CLOCK_REALTIME, and FUTEX_LOCK_PI; those
+        // for the end of a thread are not private.
         let (operation, expected, words) = match kind {
             "m" if owner == 0 => (137, 2, [2, 0, 0]),
             "m" => (128, 2, [2, owner, 0]),
+            "M" => (0, 2, [2, owner, 0]),
             "p" => (128 + 6, 0, [owner | 1 << 31, 0, 0]),
             "r" => (393, 3, [3, 0, owner]),
             "t" => (265, owner, [owner, 0, 0]),
+            "j" => (0, owner, [owner, 0, 0]),
             "k" => (137, u32::MAX, [u32::MAX, 0, 0]),
             "s" => (393, 0, [0; 3]),
             _ => panic!("no kind of futex: {word}"),
@@ -602,6 +606,11 @@ impl Pen {
                 self.prios.push((column, tid, number.try_into().unwrap()));
                 let priority = InheritedPriority { donor, old_prio, prio };
                 self.push(Phase::After, at, on, EventKind::Inherit { tid, priority });
+            }
+            "inner" => {
+                let number = number as i32;
+                let what = EventKind::Inner { tid, inner_tid: Tid(number), inner_pid: Pid(number) };
+                self.push(Phase::Before, at, on, what);
             }
             "nice" | "fifo" => {
                 let is_fair = row == "nice";

@@ -17,8 +17,7 @@ pub(super) const RULE: Rule = Rule {
                 for a lock that it holds itself.",
         rationale: "None of them ever goes on. The rest of the program goes on until it needs one of the locks or threads.",
         certainty: "The memory at each lock named its holder when the wait began, and no thread has woken its waiters since, which giving it back \
-               would have done. Not seen are locks that store no holder (Rust's standard library, readers of a rwlock, semaphores), locks of two \
-               processes, waits that began before the recording, and waits with a timeout.",
+               would have done. Not seen are locks that store no holder (Rust's standard library, readers of a rwlock, semaphores), waits that began before the recording, and waits with a timeout.",
         fix: "Take the locks in the same order in all threads, or one lock instead of two.",
         example: "A holds lock 1 and waits for lock 2, which B holds, which waits for lock 1.",
     },

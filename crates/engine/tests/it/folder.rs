@@ -60,6 +60,26 @@ impl Source for Unread {
     }
 }
 
+/// Two processes in a PID namespace wait for each other's locks, whose memory has the numbers there: 5 and 6, those of E and F here.
+#[test]
+fn a_folder_without_samples_has_the_numbers_of_threads_in_pid_namespaces() {
+    let drawn = testkit::trace(
+        "
+cpu0    A  As .  .  .  .
+cpu1    .  B  Bs .  .  .
+inner   A=5,B=6 . . . . .
+futex   .  .  A=M1<F B=M2<E . .
+process A,B . . . . .
+",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.cw");
+    import(&Drawn(drawn.batch), Target::New(&path), &PassOptions::default(), &mut |_| ()).unwrap();
+    let session = Session::open(&path, PassOptions::default()).unwrap();
+    let tables = session.analyse(&["deadlocks"], None).unwrap();
+    assert_eq!(tables[0].rows.len(), 2);
+}
+
 #[test]
 fn an_unwritable_target_is_reported_before_anything_is_read() {
     let folder = tempfile::tempdir().unwrap();

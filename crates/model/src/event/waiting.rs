@@ -234,6 +234,17 @@ impl FutexWait {
         !self.read && matches!(self.expected, CONTENDED | 3) && matches!(self.command(), WAIT | WAIT_BITSET)
     }
 
+    /// The thread for whose end the call waits, if it does: its TID in the PID namespace of the process.
+    ///
+    /// `pthread_join` waits for the word in which the kernel clears the thread's TID when it ends, so the value is that TID, and the call is
+    /// not private. glibc 2.31 waits with `FUTEX_WAIT`, 2.36 with `FUTEX_WAIT_BITSET` and the flag of the clock, of which [`Self::kind`]
+    /// recognises only the latter: others wait for numbers with `FUTEX_WAIT`, too, so the thread has to exist.
+    #[must_use]
+    pub fn joins(&self) -> Option<Tid> {
+        let waits = matches!(self.command(), WAIT | WAIT_BITSET) && !self.is_private() && self.expected > 3;
+        if waits { thread(self.expected) } else { None }
+    }
+
     /// Whether the value is that of a mutex of glibc for which threads wait.
     #[must_use]
     pub fn is_contended(&self) -> bool {
@@ -242,8 +253,7 @@ impl FutexWait {
 
     /// What the word is, as far as the call and the memory show it.
     ///
-    /// A `pthread_join` of glibc waits for the word in which the kernel clears the thread's TID when it ends, so the value is that TID, and
-    /// the call is not private. Its rwlock waits like its condition variable, with the clock's flag, which Rust's locks do not have.
+    /// A `pthread_join` is recognised as [`Self::joins`] says. A rwlock of glibc waits like its condition variable, with the clock's flag, which Rust's locks do not have.
     #[must_use]
     pub fn kind(&self) -> WaitKind {
         let with_clock = self.operation & CLOCK_REALTIME != 0;
@@ -252,11 +262,7 @@ impl FutexWait {
             (LOCK_PI | LOCK_PI2, _) => WaitKind::PiMutex,
             (WAIT | WAIT_BITSET, MUSL_CONTENDED) => WaitKind::Mutex,
             (WAIT | WAIT_BITSET, _) if self.owner_in_value().is_some() => WaitKind::Mutex,
-            (WAIT_BITSET, expected)
-                if with_clock && !self.is_private() && expected > 3 && thread(expected).is_some() =>
-            {
-                WaitKind::Thread
-            }
+            (WAIT_BITSET, _) if with_clock && self.joins().is_some() => WaitKind::Thread,
             // A barrier or an atomic variable may have this value, too, but no owner next to it.
             (WAIT, CONTENDED) if self.read && thread(at_8).is_some() => WaitKind::Mutex,
             (WAIT_BITSET, CONTENDED) if !with_clock => WaitKind::Mutex,
@@ -312,6 +318,7 @@ mod tests {
         assert_eq!(wait(393, 3, [3, 0, 700]), (WaitKind::RwLock, Some(700)), "glibc");
         assert_eq!(wait(393, 2, [2, 0, 0]), (WaitKind::RwLock, None), "glibc, readers hold it");
         assert_eq!(wait(265, 701, [701, 0, 0]), (WaitKind::Thread, Some(701)), "pthread_join");
+        assert_eq!(wait(0, 701, [701, 0, 0]), (WaitKind::Signal, None), "an older pthread_join, or any number");
         assert_eq!(wait(393, 0, [0; 3]), (WaitKind::Signal, None), "a condition variable, a semaphore");
         assert_eq!(wait(128, 7, [7, 0, 0]), (WaitKind::Signal, None), "a barrier");
     }

@@ -6,7 +6,7 @@ use crate::column::table;
 table! {
     /// Each wait for a lock.
     LOCK_WAITS: lock_waits {
-        version: 2,
+        version: 3,
         made_from: Analysis,
         large: true,
         doc: "Each wait for a lock, in a futex call or of the kernel: which thread held the lock, what that thread did meanwhile, and which thread ended the \
@@ -120,11 +120,11 @@ table! {
 table! {
     /// Threads that wait for each other's locks.
     DEADLOCKS: deadlocks {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "Threads that wait for locks until the end of the requested range, or until their program is killed or exits, each for one that the \
-              next of them holds, according to the memory at the lock: none of them goes on. A thread that waits for a lock that it holds itself is a cycle of one.",
+              next of them holds, according to the memory at the lock: none of them goes on. They may be threads of several processes that share the locks. A thread that waits for a lock that it holds itself is a cycle of one.",
         key: [CYCLE, THREAD],
         columns: {
             CYCLE: Count = "Number of the cycle, from 1.",
