@@ -3,6 +3,7 @@
 
     holders.py FOLDER [KIND...]     records each kind of acceptance/holders/ for three seconds; COREWISE is the program
     holders.py FOLDER --perf        records those of locks.c with perf and the events of futex calls, without memory
+    holders.py FOLDER --perf-trace  the same with perf trace record, which records all system calls by number
     holders.py FOLDER --guest       records those of locks.c in an emulated aarch64 guest (pmu/guest.py), and what a shell's commands wait for
 
 Of each wait for a lock whose begin lies in a logged hold, the holder is known; the releaser is the thread with the last hold that ended
@@ -185,13 +186,14 @@ def record(run, program):
 
 
 # What perf records for waits: switches, wakeups, and the calls of futex.
-EVENTS = ["sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new", "sched:sched_migrate_task",
-          "syscalls:sys_enter_futex", "syscalls:sys_exit_futex"]
+EVENTS = ["sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new", "sched:sched_migrate_task"]
+CALLS = ["syscalls:sys_enter_futex", "syscalls:sys_exit_futex"]
 
 
-def record_with_perf(run, program):
+def record_with_perf(run, program, of_all_calls):
     data = Path(run).with_suffix(".data")
-    words = ["perf", "record", "-q", "-k", "CLOCK_MONOTONIC", "-a", "-m", "8M", "-e", ",".join(EVENTS), "-o", data, "--", *program]
+    command, events = (["perf", "trace", "record"], EVENTS) if of_all_calls else (["perf", "record"], EVENTS + CALLS)
+    words = [*command, "-k", "CLOCK_MONOTONIC", "-a", "-m", "8M", "-e", ",".join(events), "-o", data, "--", *program]
     subprocess.run(words, check=True, capture_output=True)
     subprocess.run([COREWISE, "import", data, "-o", run], check=True, capture_output=True)
 
@@ -254,13 +256,14 @@ def main():
     folder = Path(sys.argv[1])
     if "--guest" in sys.argv:
         main_in_guest(folder)
-    with_perf = "--perf" in sys.argv
+    with_perf_trace = "--perf-trace" in sys.argv
+    with_perf = "--perf" in sys.argv or with_perf_trace
     folder.mkdir(parents=True, exist_ok=True)
     program, of_rust = folder / "locks", folder / "rust" / "locks"
     of_rust.parent.mkdir(exist_ok=True)
     subprocess.run(["cc", "-O1", "-pthread", HERE / "holders/locks.c", "-o", program], check=True)
     subprocess.run(["rustc", "--edition", "2024", "-O", HERE / "holders/locks.rs", "-o", of_rust], check=True)
-    kinds = [word for word in sys.argv[2:] if word != "--perf"] or (IN_GUEST if with_perf else KINDS)
+    kinds = [word for word in sys.argv[2:] if not word.startswith("--perf")] or (IN_GUEST if with_perf else KINDS)
     of_crate = built_with_parking_lot(folder) if "parking_lot" in kinds else None
     of_go = folder / "go/locks"
     if "go" in kinds:
@@ -275,7 +278,10 @@ def main():
             "java": ["java", HERE / "holders/Locks.java", "3", log],
             "go": [of_go, "3"],
         }.get(kind, [program, kind, "3", log])
-        (record_with_perf if with_perf else record)(run, words)
+        if with_perf:
+            record_with_perf(run, words, with_perf_trace)
+        else:
+            record(run, words)
         if kind in PARKERS:
             sums, objects = judge_parkers(run, log if kind != "go" else None, "locks")
         else:

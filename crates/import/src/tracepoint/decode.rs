@@ -3,7 +3,7 @@
 use super::events;
 use super::format::{EventFormat, Field};
 use super::states::States;
-use super::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint, recorded};
+use super::table::{Calls, FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint, recorded};
 use ftrace::ByteOrder;
 use model::{Batch, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Prio, StackId, Switch, Tid, Wake, WakeKind};
 use rustc_hash::FxHashMap;
@@ -140,7 +140,9 @@ impl Kind {
         let places = |fields: &[FieldDef]| -> Option<Vec<(usize, Field)>> {
             let mut places = Vec::new();
             for (at, field) in fields.iter().enumerate() {
-                match field.in_record(|name| format.field(name)) {
+                let place = field.in_record(|name| format.field(name));
+                let element = |place: Field| field.element.map_or(Some(place), |(n, of)| place.element(n, of));
+                match place.and_then(element) {
                     Some(place) => places.push((at, place)),
                     None if field.optional => {}
                     None => return None,
@@ -174,8 +176,9 @@ impl Kind {
 
 impl Other {
     #[inline]
-    fn read(&self, raw: &[u8], order: ByteOrder, out: Output<'_>) -> Result<(), TooShort> {
+    fn read(&self, raw: &[u8], order: ByteOrder, calls: Calls, out: Output<'_>) -> Result<(), TooShort> {
         let mut values = FieldValues::new(out.event.current);
+        values.calls = calls;
         let number = |(at, field): &(usize, Field)| field.int(raw, order).map(|value| (*at, value)).ok_or(TooShort);
         values.set_numbers(self.recorded, self.numbers.iter().map(number))?;
         for (at, field) in &self.texts {
@@ -210,6 +213,7 @@ pub(crate) struct Decoder {
     /// Indexed by the record's `common_type`.
     kinds: Vec<Option<Kind>>,
     states: States,
+    calls: Calls,
 }
 
 /// The record is shorter than its description requires.
@@ -218,7 +222,12 @@ pub(crate) struct TooShort;
 
 impl Decoder {
     pub(crate) fn new(reader: Reader, order: ByteOrder) -> Self {
-        Self { reader, order, kinds: Vec::new(), states: States::from_print("") }
+        Self { reader, order, kinds: Vec::new(), states: States::from_print(""), calls: Calls::Unknown }
+    }
+
+    /// Sets the recorded machine's architecture, as `uname` names it.
+    pub(crate) fn set_machine(&mut self, machine: Option<&str>) {
+        self.calls = Calls::of(machine);
     }
 
     /// Adds a tracepoint.
@@ -295,7 +304,7 @@ impl Decoder {
                 };
                 out.events.push(Event { what: EventKind::Wake(wake), ..event });
             }
-            Kind::Other(other) => return other.read(raw, order, Output { names, out, event: &event }),
+            Kind::Other(other) => return other.read(raw, order, self.calls, Output { names, out, event: &event }),
         }
         Ok(())
     }
@@ -346,6 +355,46 @@ mod tests {
             decoder.decode(&[3, 0], event, StackId::NONE, &mut Names::new(), &mut out).unwrap();
             assert_eq!(out.events[0].what, EventKind::Yield { tid: Tid(7), begins }, "{name}");
         }
+    }
+
+    /// Records of all system calls have their numbers, which depend on the machine, and their arguments as an array.
+    #[test]
+    fn system_calls_are_read_by_their_numbers() {
+        let format = |name: &str, fields: &str| {
+            let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n";
+            let id = "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n";
+            EventFormat::parse(&format!("name: {name}\nID: 3\nformat:\n{common}{id}{fields}\nprint fmt: \"\"\n"))
+                .unwrap()
+        };
+        let enter = format("sys_enter", "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n");
+        let exit = format("sys_exit", "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n");
+        let read = |format: &EventFormat, machine: Option<&str>, words: &[u64]| {
+            let mut decoder = Decoder::new(Reader::TraceDat, ByteOrder::Little);
+            decoder.learn(format);
+            decoder.set_machine(machine);
+            let raw: Vec<u8> = [3].iter().chain(words).flat_map(|word: &u64| word.to_le_bytes()).collect();
+            let event = Event { at: Ns(5), offset: 0, cpu: CpuId(0), current: Tid(7), what: EventKind::Sample };
+            let mut out = Batch::default();
+            let read = decoder.decode(&raw, event, StackId::NONE, &mut Names::new(), &mut out);
+            read.map(|()| out.events[0].what)
+        };
+        let (tid, address) = (Tid(7), 0x7f00_0000_1000);
+        let call = [address, 128, 2, 0, 0, 0];
+        let of = |number: u64| [&[number], &call[..]].concat();
+        let futex = Ok(EventKind::FutexCall { tid, address, operation: 128, value: 2 });
+        assert_eq!(read(&enter, Some("x86_64"), &of(202)), futex);
+        assert_eq!(read(&enter, Some("aarch64"), &of(98)), futex);
+        assert_eq!(read(&enter, Some("x86_64"), &of(98)), Ok(EventKind::Sample), "getrusage");
+        assert_eq!(read(&enter, Some("riscv64"), &of(98)), Ok(EventKind::Sample));
+        assert_eq!(read(&enter, None, &of(202)), Ok(EventKind::Sample));
+        assert_eq!(read(&enter, Some("x86_64"), &of(202)[..3]), Err(TooShort));
+        let yields = |begins| Ok(EventKind::Yield { tid, begins });
+        assert_eq!(read(&enter, Some("x86_64"), &of(24)), yields(true));
+        assert_eq!(read(&exit, Some("aarch64"), &[124, 0]), yields(false));
+        assert_eq!(read(&exit, Some("x86_64"), &[202, 0]), Ok(EventKind::FutexReturn { tid }));
+        assert_eq!(read(&exit, Some("x86_64"), &[u64::MAX, 0]), Ok(EventKind::Sample), "no call");
+        let short = format("sys_enter", "\tfield:unsigned long args[6];\toffset:16;\tsize:5;\tsigned:0;\n");
+        assert_eq!(read(&short, Some("x86_64"), &of(202)), Ok(EventKind::Sample), "not six arguments");
     }
 
     /// Each use of a text beyond the limit is counted. The other texts keep their IDs.

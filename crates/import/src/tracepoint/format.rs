@@ -13,6 +13,12 @@ pub(crate) struct Field {
 }
 
 impl Field {
+    /// Returns an element of an array of `of`; `None` if it cannot have that many.
+    pub(crate) fn element(self, at: usize, of: usize) -> Option<Self> {
+        let size = self.size.checked_div(of).filter(|size| *size > 0 && at < of && size * of == self.size)?;
+        Some(Self { offset: self.offset.checked_add(at * size)?, size, ..self })
+    }
+
     /// Reads the field as a number; `None` if the record is too short.
     #[inline(always)]
     pub(crate) fn int(self, raw: &[u8], order: ByteOrder) -> Option<i64> {

@@ -107,11 +107,22 @@ pub(crate) struct FieldDef {
     pub(crate) in_records: bool,
     /// Whether it is a priority, which LTTng counts from a different base.
     pub(crate) priority: bool,
+    /// Of an array: which element it is, and of how many.
+    pub(crate) element: Option<(usize, usize)>,
 }
 
 /// Declares a required field.
 pub(crate) const fn field(name: &'static str) -> FieldDef {
-    FieldDef { name, older: "", lttng: "", perfetto: 0, optional: false, in_records: true, priority: false }
+    FieldDef {
+        name,
+        older: "",
+        lttng: "",
+        perfetto: 0,
+        optional: false,
+        in_records: true,
+        priority: false,
+        element: None,
+    }
 }
 
 impl FieldDef {
@@ -139,6 +150,10 @@ impl FieldDef {
         Self { priority: true, ..self }
     }
 
+    pub(crate) const fn element(self, at: usize, of: usize) -> Self {
+        Self { element: Some((at, of)), ..self }
+    }
+
     /// Looks up the field in the kernel's own records with `find`, by its current and its older name.
     pub(crate) fn in_record<T>(&self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
         let kernel = |name: &str| Some(name).filter(|n| self.in_records && !n.is_empty()).and_then(&find);
@@ -154,12 +169,51 @@ pub(crate) struct FieldValues<'r> {
     texts: [&'r [u8]; MAX_TEXTS],
     /// The current task, if the record itself contains it.
     pub(crate) current: Tid,
+    /// What the numbers of system calls mean.
+    pub(crate) calls: Calls,
+}
+
+/// The numbers of the system calls that are read, where records have numbers and no names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Calls {
+    /// They mean nothing: the recorded machine's architecture is not known, or has other numbers.
+    #[default]
+    Unknown,
+    X86,
+    Arm64,
+}
+
+/// A system call that is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Call {
+    Futex,
+    Yield,
+}
+
+impl Calls {
+    /// Those of an architecture, as `uname` names it.
+    pub(crate) fn of(machine: Option<&str>) -> Self {
+        match machine {
+            Some("x86_64") => Self::X86,
+            Some("aarch64" | "arm64") => Self::Arm64,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// What a number means (`asm/unistd_64.h`, `asm-generic/unistd.h`).
+    pub(crate) fn call(self, number: i64) -> Option<Call> {
+        match (self, number) {
+            (Self::X86, 202) | (Self::Arm64, 98) => Some(Call::Futex),
+            (Self::X86, 24) | (Self::Arm64, 124) => Some(Call::Yield),
+            _ => None,
+        }
+    }
 }
 
 impl<'r> FieldValues<'r> {
     #[inline]
     pub(crate) fn new(current: Tid) -> Self {
-        Self { numbers: [0; MAX_NUMBERS], recorded: 0, texts: [&[]; MAX_TEXTS], current }
+        Self { numbers: [0; MAX_NUMBERS], recorded: 0, texts: [&[]; MAX_TEXTS], current, calls: Calls::Unknown }
     }
 
     #[inline]

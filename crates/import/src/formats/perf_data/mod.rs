@@ -72,11 +72,15 @@ impl Importer for PerfData {
                         "-g; of --call-graph dwarf and lbr, too (dwarf: on the recorded machine, or elsewhere with --buildid-mmap and the files)",
                     ),
                 ),
-                (Capability::Yields, Availability::If("-e syscalls:sys_enter_sched_yield")),
+                (
+                    Capability::Yields,
+                    Availability::If("-e syscalls:sys_enter_sched_yield; with raw_syscalls:* from the first call"),
+                ),
                 (
                     Capability::FutexCalls,
                     Availability::If(
-                        "-e syscalls:sys_enter_futex -e syscalls:sys_exit_futex; known from the first return",
+                        "-e syscalls:sys_enter_futex -e syscalls:sys_exit_futex, or -e raw_syscalls:*, as perf trace record does \
+                         (x86-64 and arm64); known from the first return",
                     ),
                 ),
                 (Capability::Losses, Availability::Yes),

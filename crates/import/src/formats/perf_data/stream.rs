@@ -161,6 +161,7 @@ impl<'a> PerfStream<'a> {
             return Err(Fatal::new(what, 0));
         }
         let mut decoder = Decoder::new(Reader::PerfData, header.order);
+        decoder.set_machine(super::features::arch(&header).as_deref());
         let mut has_switch = false;
         for format in formats {
             decoder.learn(format);

@@ -58,11 +58,17 @@ impl Importer for TraceDat {
                     Capability::Stacks,
                     Availability::If("-e sched:sched_switch -R 'stacktrace if prev_state != 0' (the kernel's part)"),
                 ),
-                (Capability::Yields, Availability::If("-e syscalls:sys_enter_sched_yield; known from the first call")),
+                (
+                    Capability::Yields,
+                    Availability::If(
+                        "-e syscalls:sys_enter_sched_yield, or -e raw_syscalls; known from the first call",
+                    ),
+                ),
                 (
                     Capability::FutexCalls,
                     Availability::If(
-                        "-e syscalls:sys_enter_futex -e syscalls:sys_exit_futex; known from the first return",
+                        "-e syscalls:sys_enter_futex -e syscalls:sys_exit_futex, or -e raw_syscalls (x86-64 and arm64); known from the \
+                         first return",
                     ),
                 ),
                 (Capability::Losses, Availability::Yes),
@@ -100,6 +106,9 @@ impl Importer for TraceDat {
         let page_size = page_size(&head, &chosen)?;
         check_places(&chosen)?;
         let facts = facts(&head, &chosen, &described);
+        if let Some((_, machine)) = facts.about.iter().find(|(what, _)| what == "arch") {
+            records.set_machine(machine);
+        }
         let packed = !head.codec.is_plain();
         let regions: Vec<_> = with_data(&chosen).map(|d| (d.cpu, Region::new(d, start.length, packed))).collect();
         let stream = DatStream::new(Parts {

@@ -73,6 +73,11 @@ impl Records {
         self.decoder.learn(format);
     }
 
+    /// Sets the recorded machine's architecture.
+    pub(super) fn set_machine(&mut self, machine: &str) {
+        self.decoder.set_machine(Some(machine));
+    }
+
     /// Returns the callers in a callchain record.
     #[inline]
     fn callers(&self, raw: &[u8]) -> Option<impl Iterator<Item = u64>> {

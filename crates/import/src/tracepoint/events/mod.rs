@@ -1,6 +1,7 @@
 //! All tracepoints that are read, one file each (or one per group): their names, their fields, their printed forms,
 //! their numbers in Perfetto, and the events they stand for. No reader lists them again.
 
+mod all_calls;
 mod block_rq;
 mod cpu_frequency;
 mod cpu_idle;
@@ -33,6 +34,7 @@ pub(crate) const TRACEPOINTS: &[&[Tracepoint]] = &[
     sched_pi_setprio::TRACEPOINTS,
     sched_yield::TRACEPOINTS,
     futex::TRACEPOINTS,
+    all_calls::TRACEPOINTS,
     block_rq::TRACEPOINTS,
     cpu_idle::TRACEPOINTS,
     cpu_frequency::TRACEPOINTS,
