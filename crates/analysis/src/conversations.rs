@@ -50,6 +50,11 @@ pub(crate) fn listens(call: Option<&str>) -> Option<bool> {
     call.map(|call| LISTEN.contains(&call))
 }
 
+/// Whether a thread that waits in this system call waits for a program that connects: it is of a server.
+pub(crate) fn accepts(call: Option<&str>) -> bool {
+    matches!(call, Some("accept" | "accept4"))
+}
+
 /// A program and one of its processes.
 #[derive(Clone, Copy)]
 pub(crate) struct Side {
@@ -62,6 +67,8 @@ pub(crate) struct Side {
 /// Two programs of which one asks and the other answers.
 struct Conversation<T> {
     client: u32,
+    /// Whether that is known, and not inferred from which of them began.
+    is_certain: bool,
     answers: usize,
     kept: Vec<T>,
 }
@@ -79,14 +86,22 @@ impl<T> Conversations<T> {
     /// Handles a waking between two programs. Returns whether the waker's program asks and the woken thread's answers, or the
     /// other way round.
     ///
-    /// The one that begins a conversation asks. If neither began within the recording, the begin was not seen: servers are
+    /// If the woken thread waits for one that connects (`accepts`), it answers, whatever was inferred before. Otherwise the one that begins a conversation asks. If neither began within the recording, the begin was not seen: servers are
     /// usually started before their clients, so the process with the lower number answers.
-    pub(crate) fn asks(&mut self, waker: Side, woken: Side) -> bool {
+    pub(crate) fn asks(&mut self, waker: Side, woken: Side, accepts: bool) -> bool {
         let of = self.0.entry(key(waker.program, woken.program)).or_insert_with(|| {
             let is_waker = waker.begun || woken.begun || waker.process.0 > woken.process.0;
             let client = if is_waker { waker.program } else { woken.program };
-            Conversation { client, answers: 0, kept: Vec::new() }
+            Conversation { client, is_certain: false, answers: 0, kept: Vec::new() }
         });
+        if accepts && !of.is_certain {
+            if of.client != waker.program {
+                // Those so far were answers. Requests that were handed on stay.
+                (of.client, of.answers) = (waker.program, 0);
+                of.kept.clear();
+            }
+            of.is_certain = true;
+        }
         of.client == waker.program
     }
 
@@ -149,16 +164,19 @@ mod tests {
     fn the_one_that_begins_asks() {
         let mut all = Conversations::<i64>::default();
         let (server, client) = (side(1, 700, false), side(2, 100, true));
-        assert!(all.asks(client, server));
-        assert!(!all.asks(server, client));
+        assert!(all.asks(client, server, false));
+        assert!(!all.asks(server, client, false));
         let mut all = Conversations::<i64>::default();
-        assert!(!all.asks(side(1, 100, false), side(2, 700, false)), "both were there: the older one answers");
+        let (older, younger) = (side(1, 100, false), side(2, 700, false));
+        assert!(!all.asks(older, younger, false), "both were there: the older one answers");
+        assert!(all.asks(older, younger, true), "the younger one waits for programs that connect");
+        assert!(all.asks(older, younger, false) && !all.asks(younger, older, true), "once is enough");
     }
 
     #[test]
     fn a_conversation_has_eight_answers() {
         let (mut all, mut out) = (Conversations::<i64>::default(), Vec::new());
-        all.asks(side(2, 7, true), side(1, 1, false));
+        all.asks(side(2, 7, true), side(1, 1, false), false);
         (0..7).for_each(|n| all.answered([1, 2], n, &mut out));
         assert!(out.is_empty());
         (7..9).for_each(|n| all.answered([1, 2], n, &mut out));

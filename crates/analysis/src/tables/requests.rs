@@ -2,7 +2,7 @@
 
 use crate::awaited::{Awaited, Objects};
 use crate::by_thread::ByThread;
-use crate::conversations::{Ask, Conversations, Side, Waits, listens, may_receive};
+use crate::conversations::{Ask, Conversations, Side, Waits, accepts, listens, may_receive};
 use crate::turns::{Instant, Times, Turn};
 use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{Ns, Pid, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value};
@@ -154,7 +154,7 @@ impl Requests {
                 handed
             }),
             Some((of_waker, of_woken)) if may_receive(call) && wait.waits_for.is_none_or(Awaited::may_receive) => {
-                if self.conversations.asks(of_waker.1, of_woken.1) {
+                if self.conversations.asks(of_waker.1, of_woken.1, accepts(call)) {
                     self.threads.of(waker).asks(of_woken.1.program, now.at);
                     self.threads.of(woken).came_by = wait.waits_for;
                     Some(Turn::new(Some(now.at), waker, now))

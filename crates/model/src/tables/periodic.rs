@@ -50,7 +50,7 @@ table! {
         doc: "The requests that threads of other programs make to a server on the same machine, found without marks. A \
               client's thread wakes a thread of the server and waits; the server wakes it again: the answer. Of two \
               programs, the client is the one that wakes the other first; if neither began within the recording, the \
-              one with the higher process number. A request has a row once eight were answered between the two \
+              one with the higher process number. If the other wakes a program that waits in `accept`, that one is the server, whatever was seen before. A request has a row once eight were answered between the two \
               programs. It begins with the waking that brought it. If the server was at work when it came, no waking \
               shows when: it then begins where the server's thread ended its answers before, and `asked` is null. \
               Answers that follow one another within 25 µs of running time (half or a twentieth of the work, up to 100 µs) are of one turn, and of requests that begin \
