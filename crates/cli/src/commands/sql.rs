@@ -14,12 +14,14 @@ Examples:
   corewise sql before.cw after.cw 'SELECT trace, sum(ready_s) FROM threads GROUP BY trace'
   corewise sql 'runs/*.cw' 'SELECT trace, machine, span_s FROM traces' --format csv
   corewise sql perf.data 'SUMMARIZE ready_wait'
+  corewise sql run.cw 'FROM wait_objects' --redact -o waits.csv --format csv    without paths, addresses and host names
   corewise sql run.cw                        a prompt; SHOW TABLES; lists the tables, Ctrl-D ends it
   corewise sql run.cw < queries.sql
   corewise sql runs/catalogue 'SELECT host, count(*) FROM findings GROUP BY host'    a fleet's catalogue (corewise fleet index)
 
 Each table of `corewise tables` is a view, with its documentation as comments (FROM duckdb_columns()). For each time there is also a column in \
-seconds (running_ns and running_s), and the last column, trace, names the recording. The view traces has one row for each recording. docs/sql.md \
+seconds (running_ns and running_s), and the last column, trace, names the recording. The view traces has one row for each recording. With --redact, recordings are \
+called TRACE, or TRACE 1, TRACE 2 and so on. docs/sql.md \
 answers twenty questions.
 
 DuckDB answers; it is not part of corewise: run `python3 -m pip install duckdb`, or install its command line. COREWISE_DUCKDB names one, or a \
@@ -39,6 +41,9 @@ pub struct Args {
     /// Write to this new file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Remove command lines, paths and host names; names of threads, processes and marks are kept
+    #[arg(long)]
+    redact: bool,
     /// End a query after this time, such as 30s or 5m
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     time_limit: Duration,
@@ -70,7 +75,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     }
     let form = form(args, query.is_some())?;
     let engine = Engine::find()?;
-    let mut traces = Traces::open(&paths(traces)?, global)?;
+    let mut traces = Traces::open(&paths(traces)?, global, args.redact)?;
     let limits = Limits { memory_mb: args.memory_limit, time: args.time_limit };
     let to = |traces: &mut Traces, query: &str, out: &mut (dyn Write + Send)| -> Result<(), Failure> {
         let views = traces.views(query)?;

@@ -20,7 +20,7 @@ const MAX_PATHS: usize = 10_000;
 
 /// An open recording.
 pub struct Trace {
-    /// As named on the command line.
+    /// As named on the command line; redacted, a number.
     pub name: String,
     pub session: Session,
 }
@@ -38,13 +38,19 @@ impl Traces {
     /// Opens recordings, or a catalogue.
     ///
     /// # Errors
-    /// One cannot be read, or no temporary folder can be made.
-    pub fn open(paths: &[PathBuf], global: &Global) -> Result<Self, Failure> {
+    /// One cannot be read, no temporary folder can be made, or a catalogue is opened with `redact`, which leaves out what is private.
+    pub fn open(paths: &[PathBuf], global: &Global, redact: bool) -> Result<Self, Failure> {
         let folder = TemporaryFolder::create("corewise-sql-").map_err(EngineError::temporary)?;
         if let Some(path) = paths.iter().find(|path| fleet::is_catalogue(path)) {
             if paths.len() > 1 {
                 return Err(Failure::usage(format!(
                     "{}: a catalogue is queried alone: name nothing else",
+                    path.display()
+                )));
+            }
+            if redact {
+                return Err(Failure::usage(format!(
+                    "{}: a catalogue has the names of hosts and the paths of recordings as keys: remove --redact, or use corewise fleet report --redact",
                     path.display()
                 )));
             }
@@ -58,8 +64,13 @@ impl Traces {
             let session = global.open_kept(path)?;
             let slow = frame_marks::found(&session, SlowFrameOptions::default())?;
             let name = path.display().to_string();
-            let name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
-            all.push(Trace { name, session: session.with_slow_frames(slow) });
+            let mut name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
+            let mut session = session.with_slow_frames(slow);
+            if redact {
+                session.redact();
+                name = if paths.len() > 1 { format!("TRACE {}", done + 1) } else { "TRACE".to_owned() };
+            }
+            all.push(Trace { name, session });
         }
         Ok(Self { catalogue: None, all, made: BTreeMap::new(), folder })
     }
@@ -127,7 +138,9 @@ impl Traces {
     fn part(&self, at: usize, trace: &Trace, def: &'static TableDef) -> Result<Part, Failure> {
         let file = self.folder().join(format!("{at}.{}.parquet", def.name));
         let trace_name = trace.name.clone();
-        if let Some(stored) = trace.session.states_file(def) {
+        // A copy of a file has all that is in it.
+        let stored = trace.session.states_file(def).filter(|_| !trace.session.is_redacted());
+        if let Some(stored) = stored {
             std::fs::copy(&stored, &file).map_err(Failure::at(&file))?;
             let has_names = def.cols.iter().any(|col| col.is_thread_key);
             let names = if has_names { Some(self.table(at, trace, &tables::THREADS)?) } else { None };

@@ -127,6 +127,18 @@ fn rows_name_their_recording_and_times_are_also_in_seconds() {
 
 #[test]
 #[ignore = "needs DuckDB"]
+fn redacted_rows_have_no_paths() {
+    let folder = recordings();
+    let query = "SELECT DISTINCT trace FROM threads UNION ALL SELECT trace FROM traces ORDER BY 1";
+    assert_eq!(csv(&folder, &["before.cw", query, "--redact"]), "trace\nTRACE\nTRACE\n");
+    let both = csv(&folder, &["before.cw", "after.cw", query, "--redact"]);
+    assert_eq!(both, "trace\nTRACE 1\nTRACE 1\nTRACE 2\nTRACE 2\n");
+    let states = "SELECT count(*) > 0 AS any FROM thread_state";
+    assert_eq!(csv(&folder, &["before.cw", states, "--redact"]), "any\ntrue\n");
+}
+
+#[test]
+#[ignore = "needs DuckDB"]
 fn files_of_other_tools_are_queried_as_they_are() {
     let folder = Folder::new();
     let answer = csv(&folder, &[&fixture("sched.data"), "SELECT count(*) AS n FROM thread_state"]);
