@@ -44,7 +44,7 @@ table! {
 table! {
     /// The requests that one program makes to another.
     REQUESTS: requests {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: true,
         doc: "The requests that threads of other programs make to a server on the same machine, found without marks. A \

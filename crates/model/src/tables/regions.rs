@@ -6,7 +6,7 @@ use crate::column::table;
 table! {
     /// Parallel regions, and the time threads waited at their end.
     PARALLEL_REGIONS: parallel_regions {
-        version: 10,
+        version: 11,
         made_from: Analysis,
         large: true,
         doc: "Every parallel region: the time from the first begin to the last end in which two or more threads of a \
