@@ -212,7 +212,8 @@ pub enum EventKind {
         /// Whether it begins here.
         begins: bool,
     },
-    /// A profiler interrupted a thread that ran on the event's CPU, and recorded where it was.
+    /// A profiler interrupted a thread that ran on the event's CPU, and recorded where it was. A profiler of elapsed time also stops threads
+    /// that wait; its events have no CPU and no current thread.
     CpuSample {
         /// The thread.
         tid: Tid,

@@ -20,7 +20,7 @@
 //!   bundle   kernel events of a CPU    ftrace   one of them         compact  switches and wakeups as columns
 //!   states   prev_state numbers        atrace   trace_marker        reach    the complete time
 //!   tracks   owners of marks           marks    programs' events    frames   the compositor's
-//!   profile  samples, callchains
+//!   sample   profilers' samples        profile  their callchains    symbols  functions added later
 //! ```
 
 mod atrace;
@@ -35,16 +35,20 @@ mod packets;
 mod preface;
 mod profile;
 mod reach;
+mod sample;
 mod states;
 mod stream;
+mod symbols;
 mod tracks;
 mod wire;
 
+use crate::sampled::select;
 use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sampled, Sniff, StateSource};
 use packets::Packets;
 use preface::Preface;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, SeekFrom};
 use stream::PerfettoStream;
+use symbols::Symbols;
 use wire::{Fields, Value, varint};
 
 /// The number of bytes examined before the first event: facts about a trace are in its first packets.
@@ -84,7 +88,10 @@ impl Importer for Perfetto {
                 (Capability::Irq, Availability::If("with irq/*")),
                 (Capability::Marks, Availability::If("with track events, or ftrace/print (atrace)")),
                 (Capability::Frames, Availability::If("with the data source android.surfaceflinger.frametimeline")),
-                (Capability::Stacks, Availability::If("of samples, with the data source linux.perf")),
+                (
+                    Capability::Stacks,
+                    Availability::If("of samples, with the data source linux.perf, or Chrome's sampling profiler"),
+                ),
                 (Capability::Losses, Availability::Yes),
                 (
                     Capability::Topology,
@@ -125,25 +132,56 @@ impl Importer for Perfetto {
     }
 
     fn open<'a>(&self, from: Input<'a>) -> Result<Opened<'a>, Fatal> {
-        let mut from: Box<dyn Read + Send + 'a> = match from {
-            Input::File(file) => Box::new(file),
-            Input::Pipe(pipe) => pipe,
-            Input::Folder(_) => {
-                return Err(Fatal::new("this is a folder, not a Perfetto trace: give the trace file itself", 0));
+        match from {
+            Input::File(mut file) => {
+                let head = head(&mut file)?;
+                let preface = Preface::read(Packets::new(Box::new(head.as_slice())));
+                let mut symbols = Symbols::default();
+                if preface.callchains || preface.sampled {
+                    let failed = |error| Fatal::new(format!("cannot read the file: {error}"), 0);
+                    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+                    symbols = Symbols::read(Packets::new(Box::new(&mut file)))?;
+                    file.seek(SeekFrom::Start(head.len() as u64)).map_err(failed)?;
+                }
+                Ok(opened(head, Box::new(file), &preface, symbols))
             }
-        };
-        let mut head = Vec::new();
-        if let Err(error) = from.by_ref().take(PREFACE_SIZE).read_to_end(&mut head) {
-            return Err(Fatal::new(format!("cannot read the file: {error}"), head.len() as u64));
+            Input::Pipe(mut pipe) => {
+                let head = head(&mut pipe)?;
+                let preface = Preface::read(Packets::new(Box::new(head.as_slice())));
+                Ok(opened(head, pipe, &preface, Symbols::default()))
+            }
+            Input::Folder(_) => {
+                Err(Fatal::new("this is a folder, not a Perfetto trace: give the trace file itself", 0))
+            }
         }
-        let preface = Preface::read(Packets::new(Box::new(head.as_slice())));
-        let mut facts = facts(&preface);
-        if let Some(own) = preface.own.clone() {
-            own.apply(&mut facts);
-        }
-        let packets = Packets::new(Box::new(Cursor::new(head).chain(from)));
-        Ok(Opened { facts, streams: vec![Box::new(PerfettoStream::new(packets, &preface))] })
     }
+}
+
+/// Reads the first packets.
+fn head(from: &mut dyn Read) -> Result<Vec<u8>, Fatal> {
+    let mut head = Vec::new();
+    match from.take(PREFACE_SIZE).read_to_end(&mut head) {
+        Ok(_) => Ok(head),
+        Err(error) => Err(Fatal::new(format!("cannot read the file: {error}"), head.len() as u64)),
+    }
+}
+
+/// Opens a trace of which `head` was read.
+fn opened<'a>(head: Vec<u8>, rest: Box<dyn Read + Send + 'a>, preface: &Preface, symbols: Symbols) -> Opened<'a> {
+    let sampled = preface.sampled.then(|| sampled(preface));
+    let selected = sampled.as_ref().filter(|of| !of.others.is_empty()).map(|of| of.event.clone());
+    let mut facts = Facts { sampled, ..facts(preface) };
+    if let Some(own) = preface.own.clone() {
+        own.apply(&mut facts);
+    }
+    let packets = Packets::new(Box::new(Cursor::new(head).chain(rest)));
+    Opened { facts, streams: vec![Box::new(PerfettoStream::new(packets, preface, symbols, selected))] }
+}
+
+/// What the samples are of. If the trace does not say it, they are of the default of `linux.perf`, a clock.
+fn sampled(preface: &Preface) -> Sampled {
+    let unknown = Sampled { of_time: true, ..Sampled::default() };
+    select(preface.events.iter().map(String::as_str)).unwrap_or(unknown)
 }
 
 fn found(packets: usize) -> Sniff {
@@ -210,8 +248,6 @@ fn facts(preface: &Preface) -> Facts {
         },
         machine: preface.machine(),
         about: preface.about.clone(),
-        // The events that may be requested by name are not read; the default is a clock.
-        sampled: preface.sampled.then(|| Sampled { of_time: true, ..Sampled::default() }),
         lacks,
         ..Facts::default()
     }

@@ -5,6 +5,7 @@ use super::clocks::BOOTTIME;
 use super::ftrace::Numbering;
 use super::notes::Own;
 use super::packets::Packets;
+use super::sample::{self, ELAPSED};
 use super::wire::{Fields, Malformed};
 use model::CpuId;
 use topology::{Cpu, Machine};
@@ -31,6 +32,10 @@ pub(super) struct Preface {
     pub(super) programs: bool,
     /// Whether samples of callchains were requested.
     pub(super) sampled: bool,
+    /// Whether there are callchains.
+    pub(super) callchains: bool,
+    /// The events of samples; some traces do not say it.
+    pub(super) events: Vec<String>,
     /// The requested kernel events; `None` if they were not recorded, or not requested by name.
     pub(super) requested: Option<Vec<String>>,
     pub(super) about: Vec<(String, String)>,
@@ -55,6 +60,8 @@ impl Preface {
             clock: BOOTTIME,
             programs: false,
             sampled: false,
+            callchains: false,
+            events: Vec::new(),
             requested: None,
             about: Vec::new(),
             cpus: Vec::new(),
@@ -87,10 +94,21 @@ impl Preface {
                     self.programs |= self.own.is_none();
                 }
                 11 | 76 => self.programs = true,
+                12 => self.callchains |= has_callchain(value.bytes())?,
                 // Those of corewise are in order.
                 66 => {
                     self.sampled = true;
                     self.programs |= self.own.is_none();
+                }
+                54 => {
+                    self.sampled = true;
+                    self.programs = true;
+                    self.add_event(ELAPSED.to_owned());
+                }
+                59 => {
+                    if let Some(event) = sample::of_defaults(value.bytes())? {
+                        self.add_event(event);
+                    }
                 }
                 33 => self.config(value.bytes())?,
                 34 => self.ftrace_stats(value.bytes())?,
@@ -100,6 +118,12 @@ impl Preface {
             }
         }
         Ok(())
+    }
+
+    fn add_event(&mut self, event: String) {
+        if self.events.len() < MAX_KEPT && !self.events.contains(&event) {
+            self.events.push(event);
+        }
     }
 
     fn primary_clock(&mut self, snapshot: &[u8]) -> Result<(), Malformed> {
@@ -249,6 +273,17 @@ impl Preface {
     pub(super) fn machine(&self) -> Option<Machine> {
         (!self.cpus.is_empty()).then(|| Machine::of_trace(self.cpus.clone(), self.arch.clone()))
     }
+}
+
+/// Whether interned data has a callchain.
+fn has_callchain(interned: &[u8]) -> Result<bool, Malformed> {
+    let mut fields = Fields::of(interned);
+    while let Some((field, _)) = fields.next()? {
+        if field == 7 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn cpu(id: CpuId, message: &[u8]) -> Result<Cpu, Malformed> {

@@ -1,5 +1,7 @@
 //! Turns packets into events: `protos/perfetto/trace/trace_packet.proto`.
 
+mod samples;
+
 use super::bundle::Bundles;
 use super::clocks::{Clocks, MONOTONIC, OwnClocks};
 use super::frames::Frames;
@@ -7,15 +9,17 @@ use super::ftrace::Kernel;
 use super::marks::{self, SequenceDefaults, TrackEvent, When};
 use super::packets::{Packet, Packets};
 use super::preface::Preface;
-use super::profile::{Interned, Sample};
+use super::profile::{Form, Interned, Maker};
 use super::reach::Reached;
+use super::sample;
 use super::states::Numbers;
+use super::symbols::Symbols;
 use super::tracks::{NamedThread, Tracks};
 use super::wire::{Fields, Malformed};
 use crate::callchains::Callchains;
 use crate::tracepoint::Names;
 use ingest::{Anomaly, Fatal, Ledger, Reach, Stream};
-use model::{Batch, CoreType, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Tid};
+use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns, Pid, Tid};
 use rustc_hash::FxHashMap;
 
 /// The number of events in a batch. It is larger than elsewhere: each batch comes with a complete time that takes only
@@ -54,6 +58,11 @@ struct Reader {
     has_processes: bool,
     complete_until: Ns,
     chains: Callchains,
+    symbols: Symbols,
+    /// The event whose samples are the profile, if there are several.
+    sampled: Option<String>,
+    /// By how much addresses of callers are less than return addresses: traced_perf subtracts it on this machine.
+    back: u64,
     /// Whether corewise wrote the trace: samples are then in order, with the kernel's events, and counts are in notes.
     is_own: bool,
 }
@@ -66,6 +75,8 @@ struct Sequence {
     clocks: OwnClocks,
     clock: Option<u32>,
     kernel: bool,
+    /// The event of its samples.
+    event: Option<String>,
 }
 
 /// The common fields of a packet.
@@ -99,7 +110,7 @@ impl Envelope {
 }
 
 impl<'a> PerfettoStream<'a> {
-    pub(super) fn new(packets: Packets<'a>, preface: &Preface) -> Self {
+    pub(super) fn new(packets: Packets<'a>, preface: &Preface, symbols: Symbols, sampled: Option<String>) -> Self {
         let (own, foreign) = (preface.own.is_some(), preface.numbering.is_foreign());
         let kernel = Kernel::new(Numbers::of_release(&preface.release), own, foreign);
         let reader = Reader {
@@ -115,6 +126,9 @@ impl<'a> PerfettoStream<'a> {
             has_processes: false,
             complete_until: Ns::MIN,
             chains: Callchains::default(),
+            symbols,
+            sampled,
+            back: if preface.arch.as_deref().is_some_and(|arch| arch.starts_with("aarch64")) { 4 } else { 1 },
             is_own: preface.own.is_some(),
         };
         Self { packets, reader }
@@ -123,6 +137,7 @@ impl<'a> PerfettoStream<'a> {
 
 impl Stream for PerfettoStream<'_> {
     fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
+        out.left_out.entries += std::mem::take(&mut self.reader.symbols.left_out);
         while out.events.len() < BATCH {
             let Some(packet) = self.packets.next(bad)? else { return Ok(Reach::End) };
             if self.reader.read(&packet, out, bad).is_err() {
@@ -152,6 +167,7 @@ impl Reader {
             sequence.defaults = SequenceDefaults::default();
             sequence.profile = Interned::default();
             sequence.clock = None;
+            sequence.event = None;
         }
         if envelope.dropped && sequence.kernel {
             self.bundles.dropped();
@@ -193,6 +209,7 @@ impl Reading<'_, '_> {
                 11 => self.track_event(body, out, bad)?,
                 35 => self.stats(body, bad)?,
                 44 => self.thread(&NamedThread::thread(body)?, out),
+                54 => self.streaming(body, out, bad)?,
                 60 => {
                     if let Some(thread) = self.reader.tracks.learn(body, &mut self.reader.names, out)? {
                         self.name(&thread, out);
@@ -227,11 +244,14 @@ impl Reading<'_, '_> {
             if field != 2 {
                 let profile = &mut self.sequence.profile;
                 let before = profile.len();
-                let callchain = profile.learn(field, value.bytes(), &mut self.reader.names, out)?;
+                let with = (&mut self.reader.names, &self.reader.symbols);
+                let callchain = profile.learn(field, value.bytes(), with, out)?;
                 self.reader.numbered += profile.len() - before;
-                let kernel = &mut self.reader.bundles.kernel;
+                let kernel = &self.reader.bundles.kernel;
                 if let Some(iid) = callchain.filter(|_| kernel.own && kernel.own_stacks.len() < MAX_NAMES) {
-                    kernel.own_stacks.insert(iid, profile.stack(iid, &mut self.reader.chains, out));
+                    let Reader { symbols, chains, names, .. } = &mut *self.reader;
+                    let stack = profile.stack(iid, Form::default(), &mut Maker { symbols, chains, names }, out);
+                    self.reader.bundles.kernel.own_stacks.insert(iid, stack);
                 }
                 continue;
             }
@@ -255,6 +275,7 @@ impl Reading<'_, '_> {
         while let Some((field, value)) = fields.next()? {
             match field {
                 58 => self.sequence.clock = Some(value.number() as u32),
+                12 => self.sequence.event = sample::event(value.bytes())?,
                 11 => {
                     let defaults = &mut self.sequence.defaults;
                     defaults.extra.clear();
@@ -338,11 +359,7 @@ impl Reading<'_, '_> {
         }
         let at = match event.when(&mut self.sequence.defaults) {
             When::Packet => self.at(),
-            When::Micros(us) => {
-                let clock = self.sequence.clock.unwrap_or(MONOTONIC);
-                let ns = us.checked_mul(1000).and_then(|ns| u64::try_from(ns).ok());
-                ns.and_then(|ns| self.reader.clocks.convert(clock, ns, &mut self.sequence.clocks))
-            }
+            When::Micros(us) => self.at_micros(us),
         };
         let Some(at) = at else {
             bad.anomaly("a mark has an unknown clock", self.packet.offset, Anomaly::Lost);
@@ -354,19 +371,11 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    fn sample(&mut self, body: &[u8], out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Malformed> {
-        let Some(Sample { cpu, tid, callstack }) = Sample::of(body)? else { return Ok(()) };
-        let Some(at) = self.at() else {
-            bad.anomaly("a sample has an unknown clock", self.packet.offset, Anomaly::Lost);
-            return Ok(());
-        };
-        if !self.reader.is_own {
-            self.check_late(at, bad);
-        }
-        let stack = self.sequence.profile.stack(callstack, &mut self.reader.chains, out);
-        let what = EventKind::CpuSample { tid, stack, name: NameId::NONE, core: CoreType::Uniform };
-        out.events.push(Event { at, offset: self.packet.offset, cpu, current: tid, what });
-        Ok(())
+    /// Returns a time in µs on the clock of the sequence, in the older form.
+    fn at_micros(&mut self, us: i64) -> Option<Ns> {
+        let clock = self.sequence.clock.unwrap_or(MONOTONIC);
+        let ns = us.checked_mul(1000).and_then(|ns| u64::try_from(ns).ok())?;
+        self.reader.clocks.convert(clock, ns, &mut self.sequence.clocks)
     }
 
     fn frame(&mut self, body: &[u8], out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Malformed> {

@@ -3,6 +3,7 @@
 mod damaged;
 mod fixtures;
 mod packets;
+mod samples;
 pub(crate) mod writer;
 
 use import::formats::perfetto::Perfetto;

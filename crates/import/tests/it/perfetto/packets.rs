@@ -3,7 +3,7 @@
 use crate::perfetto::read;
 use crate::perfetto::writer::{Message, bundle, events, kernel_only, switch, trace};
 use ingest::{Importer, Sniff};
-use model::{BlockOperation, Device, EventKind, StackFrame};
+use model::{BlockOperation, Device, EventKind};
 use std::num::NonZeroI32;
 
 fn m() -> Message {
@@ -47,36 +47,6 @@ fn columns_have_the_events_of_messages() {
             "200 cpu0 lost -1 of Some(0): 200–200",
         ]
     );
-}
-
-/// A library that is mapped from its second page on, and the kernel, whose addresses are not recorded. The outermost frame comes first.
-#[test]
-fn samples_have_callchains() {
-    let text = |iid: u64, text: &[u8]| m().number(1, iid).bytes(2, text);
-    let library = m().number(1, 1).number(2, 4).number(8, 0x1000).number(4, 0x7000).number(5, 0x9000);
-    let interned = m()
-        .message(5, &text(5, b"main"))
-        .message(16, &text(4, &[0xab, 0x01]))
-        .message(17, &text(1, b"system"))
-        .message(17, &text(2, b"lib.so"))
-        .message(17, &text(3, b"kernel"))
-        .message(19, &library.number(7, 1).number(7, 2))
-        .message(19, &m().number(1, 2).number(7, 3))
-        .message(6, &m().number(1, 1).number(2, 5).number(3, 1).number(4, 0x1800))
-        .message(6, &m().number(1, 2).number(3, 2).number(4, 0x10))
-        .message(7, &m().number(1, 9).number(2, 1).number(2, 2));
-    let sample = m().number(1, 0).number(2, 11).number(3, 12).number(4, 9);
-    let packet = m().number(8, 1100).number(10, 3).number(13, 1).message(12, &interned).message(66, &sample);
-    let lost = m().number(8, 1150).number(10, 3).message(66, &m().number(1, 0).number(17, 5));
-    let read = read(&trace(&[bundle(0, &events(&[switch(1000, 0, 0, 12)])), packet, lost])).unwrap();
-    let samples: Vec<_> = read.events.iter().filter(|e| matches!(e.what, EventKind::CpuSample { .. })).collect();
-    let [sample] = samples[..] else { panic!("{samples:?}") };
-    let EventKind::CpuSample { tid, stack, .. } = sample.what else { panic!("{sample:?}") };
-    assert_eq!((sample.at.0, sample.cpu.0, tid.0, stack.0), (100, 0, 12, 1));
-    let frame = |f: &StackFrame| (read.name(f.function), read.name(f.file), read.name(f.build_id), f.address, f.offset);
-    let kernel = ("", "[kernel]", "", StackFrame::UNKNOWN_KERNEL_ADDRESS, u64::MAX);
-    let frames: Vec<_> = read.stacks[0].iter().map(frame).collect();
-    assert_eq!(frames, [kernel, ("main", "/system/lib.so", "ab01", 0x7800, 0x1800)]);
 }
 
 /// The device number is that of user space (`makedev`), not the kernel's.
