@@ -169,6 +169,7 @@ def seeds():
         yield from ((target, name, lines(data)) for name, data in whole(sorted(FIXTURES.glob(f"{target}/*.csv"))))
     yield from (("present_mon", name, lines(data)) for name, data in whole(small("presentmon-csv/*")))
     yield from (("cap_frame_x", name, data) for name, data in whole(sorted(FIXTURES.glob("cap_frame_x/*.json"))))
+    yield from (("firefox", name, data) for name, data in whole(sorted(FIXTURES.glob("firefox/*.json"))))
     for path in sorted(FIXTURES.glob("ftrace_text/*")):
         if path.suffix in (".txt", ".html", ".z"):
             yield "ftrace_text", path.name, path.read_bytes() if path.suffix == ".z" else lines(path.read_bytes())
@@ -258,7 +259,7 @@ def sources(target):
     """Returns the source files of a target's reader."""
     folders = {"printed": ["printed/src"], "symbols": ["symbols/src"], "unwind": ["unwind/src"], "machine_text": ["topology/src"], "machine_folder": ["topology/src"]}
     names = folders.get(target, [f"import/src/formats/{target}", f"import/src/formats/{target}.rs"])
-    if target not in folders and target not in ("present_mon", "mango_hud", "cap_frame_x"):
+    if target not in folders and target not in ("present_mon", "mango_hud", "cap_frame_x", "firefox"):
         names += ["import/src/tracepoint"]
     paths = [ROOT / "crates" / name for name in names]
     return [f for p in paths for f in (sorted(p.rglob("*.rs")) if p.is_dir() else [p]) if f.exists()]

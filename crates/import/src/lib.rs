@@ -18,6 +18,7 @@ pub const FORMATS: &[&dyn Importer] = &[
     &formats::schedviz::SchedViz,
     &formats::present_mon::PresentMon,
     &formats::cap_frame_x::CapFrameX,
+    &formats::firefox::Firefox,
     &formats::mango_hud::MangoHud,
     &formats::ftrace_text::FtraceText,
     &formats::perf_script::PerfScript,

@@ -35,7 +35,7 @@ pub struct StackFrame {
     /// The file's GNU build id, in hexadecimal.
     pub build_id: NameId,
     /// The offset in the file; for the kernel, relative to the begin of its code (`_text`), and for a module, to its load
-    /// address. `u64::MAX` if unknown.
+    /// address. `u64::MAX` if unknown. See [`Self::FROM_BASE`].
     pub offset: u64,
     /// The path of the source file.
     pub source: NameId,
@@ -54,6 +54,10 @@ impl StackFrame {
 
     /// Stands for the unknown address of a kernel frame: the lowest kernel address.
     pub const UNKNOWN_KERNEL_ADDRESS: u64 = 1 << 63;
+
+    /// A bit of [`Self::offset`]: the rest of it is no offset in the file, but relative to the lowest address for which the file is linked, as some
+    /// sources have it. Only the file's headers say where in the file that is.
+    pub const FROM_BASE: u64 = 1 << 62;
 
     /// The file name that stands for the kernel.
     pub const KERNEL: &str = "[kernel]";

@@ -214,8 +214,10 @@ pub fn quality(session: &Session) -> Result<Option<String>, EngineError> {
         add(event, row.get(of::CORE_TYPE), 0, row.get(of::COUNT));
         doubts.add(row.get(of::DOUBT), || format!("{event} of TID {tid}"));
     })?;
+    let mut have_cpus = false;
     each(session, cpu_counters::Table, |row| {
         use cpu_counters as of;
+        have_cpus = true;
         let (event, cpu) = (row.get(of::COUNTER), row.get(of::CPU));
         add(event, row.get(of::CORE_TYPE), 1, row.get(of::THREADS_COUNT));
         doubts.add(row.get(of::DOUBT), || format!("{event} of CPU {cpu}"));
@@ -230,6 +232,7 @@ pub fn quality(session: &Session) -> Result<Option<String>, EngineError> {
     }
     let off = sums.iter().find(|(_, [threads, cpus])| threads != cpus);
     let sums = match off {
+        _ if !have_cpus => "they are of threads alone, as their CPUs are not known".to_owned(),
         None => "the counts of threads sum to those of their CPUs".to_owned(),
         Some(((event, of), [threads, cpus])) => format!(
             "INCONSISTENT: threads have {} {event} on {} cores, but the CPUs {}",

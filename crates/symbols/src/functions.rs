@@ -2,6 +2,7 @@
 
 use crate::lines::{self, Function};
 use crate::{NoLines, Why, debug_files};
+use model::StackFrame;
 use object::read::ReadRef;
 use object::{File, Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::collections::HashMap;
@@ -187,8 +188,12 @@ pub(crate) fn of_debug_file(path: &Path, folders: &[PathBuf], offsets: &[u64], u
     Some(Named { functions, why: lacks_some.then_some(Why::NoSymbol), no_lines })
 }
 
-/// Returns the load address of an offset in a file.
+/// Returns the load address of an offset in a file, or of one relative to the file's lowest address ([`StackFrame::FROM_BASE`]).
 fn address_of<'d>(file: &impl Object<'d>, offset: u64) -> Option<u64> {
+    if offset & StackFrame::FROM_BASE != 0 && offset != u64::MAX {
+        // Segments are in ascending order of address.
+        return file.segments().next()?.address().checked_add(offset & !StackFrame::FROM_BASE);
+    }
     file.segments().find_map(|segment| {
         let (from, size) = segment.file_range();
         let inside = offset.checked_sub(from).filter(|inside| *inside < size)?;
@@ -318,6 +323,19 @@ mod tests {
         assert_eq!((&names[1], &names[2]), (&None, &names[0]));
         let source = named.functions[0].last().unwrap().source.as_ref().unwrap();
         assert!(source.ends_with("src/functions.rs"), "{source}");
+    }
+
+    /// The code of this test is at a known distance from the lowest address of the program.
+    #[test]
+    fn a_function_is_found_by_its_distance_from_the_lowest_address() {
+        let address = kernel_line as *const () as u64;
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let exe = std::env::current_exe().unwrap();
+        let base = maps.lines().find(|line| line.ends_with(exe.to_str().unwrap())).unwrap();
+        let base = u64::from_str_radix(base.split_once('-').unwrap().0, 16).unwrap();
+        let named = of(&exe, &[StackFrame::FROM_BASE | (address - base)]);
+        let name = named.functions[0].last().and_then(|last| last.name.clone()).unwrap();
+        assert!(name.contains("kernel_line"), "{name}");
     }
 
     fn of(path: &Path, offsets: &[u64]) -> Named {

@@ -251,7 +251,10 @@ fn with_names(
             }
             _ => {}
         }
+        // A frame without a place is not that of another one with the same name.
+        let has_place = !matches!(frame.address, 0 | StackFrame::UNKNOWN_KERNEL_ADDRESS) || frame.offset != u64::MAX;
         if frame.function == NameId::NONE
+            && has_place
             && let Some(function) = known.function
         {
             frame.function = function;

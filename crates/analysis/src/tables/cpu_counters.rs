@@ -56,7 +56,10 @@ impl Analysis for CpuCounters {
     }
 
     fn event(&mut self, event: &TimelineEvent, _: ThreadKey, begins: Begins, _: &World) {
-        let Some((cpu, counted)) = count_of(event, begins, self.start) else { return };
+        // Of a thread whose CPU is not known.
+        let Some((cpu, counted)) = count_of(event, begins, self.start).filter(|(cpu, _)| *cpu != CpuId::UNKNOWN) else {
+            return;
+        };
         let row = self.rows.entry((cpu, counted.event)).or_default();
         row.all.add(&counted);
         if event.tid().is_some_and(|tid| tid != Tid::IDLE) {

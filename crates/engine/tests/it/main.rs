@@ -7,6 +7,7 @@ mod cap_frames;
 mod cells;
 mod critical;
 mod failing;
+mod firefox;
 mod fixtures;
 mod folder;
 mod frame_marks;

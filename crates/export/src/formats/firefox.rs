@@ -344,7 +344,7 @@ fn shown(stacks: &Stacks, frame: &StackFrame, redact: bool) -> Option<String> {
     }
     let file = stacks.name(frame.file).filter(|_| !redact && frame.offset != u64::MAX)?;
     let name = file.rsplit('/').next().unwrap_or(file);
-    Some(format!("{name}+{:#x}", frame.offset))
+    Some(format!("{name}+{:#x}", frame.offset & !StackFrame::FROM_BASE))
 }
 
 fn at(ns: i64) -> fx::Timestamp {

@@ -2,6 +2,7 @@
 
 pub mod cap_frame_x;
 pub mod ctf;
+pub mod firefox;
 pub mod ftrace_text;
 pub mod mango_hud;
 pub mod perf_data;

@@ -3,6 +3,7 @@
 
 pub(crate) mod csv;
 pub(crate) mod frames;
+pub(crate) mod json;
 mod lines;
 pub(crate) mod scan;
 mod state;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod ctf;
+mod firefox;
 mod frame_logs;
 mod perf_data;
 mod perfetto;
