@@ -6,6 +6,7 @@ mod counters;
 mod places;
 mod programs;
 mod round_trip;
+mod samples;
 mod stacks;
 mod support;
 mod waits;

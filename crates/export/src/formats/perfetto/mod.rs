@@ -102,7 +102,7 @@ impl Exporter for Perfetto {
             read_by: "ui.perfetto.dev, trace_processor, corewise import",
             carries: &[
                 "Every event: switches, wakeups, migrations, idle, frequencies, interrupts, forks and exits, marks, values, frames of Android's timeline.",
-                "Samples of profilers with their callchains.",
+                "Samples of profilers with their callchains, inlined functions and source lines.",
                 "Counts of events, and their sums as counter tracks.",
                 "Data without Perfetto events (snapshots, charges, losses, the machine), so that importing the file again gives \
                  the same states.",
@@ -148,6 +148,7 @@ impl Exporter for Perfetto {
         read?;
         pen.energy_rest(&known, job.options);
         pen.ends(job.options);
+        pen.symbols();
         Ok(pen.flush()?)
     }
 }

@@ -22,6 +22,7 @@ pub(super) mod packet {
     pub(crate) const SEQUENCE_FLAGS: u32 = 13;
     pub(crate) const SYSTEM_INFO: u32 = 45;
     pub(crate) const TRACK_DESCRIPTOR: u32 = 60;
+    pub(crate) const MODULE_SYMBOLS: u32 = 61;
     pub(crate) const SAMPLE: u32 = 66;
     pub(crate) const FRAME: u32 = 76;
 }
