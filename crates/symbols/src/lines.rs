@@ -101,7 +101,8 @@ fn fill<'d, 'c, R: ReadRef<'d>, S: ReadRef<'c>>(
     }
     let context = Context::from_dwarf(dwarf).map_err(|_| NoLines::Unreadable)?;
     let mut lacks = None;
-    for (address, functions) in addresses.iter().zip(all) {
+    // At the last address, where only a damaged file has code, `addr2line` would overflow.
+    for (address, functions) in addresses.iter().zip(all).filter(|(address, _)| **address != u64::MAX) {
         if Instant::now() > until {
             return Ok(Some(NoLines::TooSlow));
         }
@@ -165,4 +166,21 @@ fn at(context: &Context<Slice<'_>>, address: u64) -> Result<(Vec<Function>, bool
         }
     }
     Ok((found, is_split))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::time::Duration;
+
+    /// Only a damaged file has code there.
+    #[test]
+    fn the_last_addresses_have_no_functions() {
+        let exe = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let file = File::parse(&*exe).unwrap();
+        let (found, lacks) =
+            functions::<_, &[u8]>(&file, None, &[u64::MAX, u64::MAX - 1], Instant::now() + Duration::from_secs(60));
+        assert_eq!((found, lacks), (vec![Vec::new(); 2], None));
+    }
 }
