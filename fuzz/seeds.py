@@ -90,6 +90,8 @@ def perf_data(data):
     if struct.unpack_from("<Q", data, 8)[0] == 16:
         return data if len(data) <= WHOLE else perf_pipe(data)
     start, length = struct.unpack_from("<QQ", data, 40)
+    if len(data) <= 3 * SIZE:
+        return data  # its few samples are at the end
     features = [bit for bit in range(256) if data[72 + bit // 8] >> bit % 8 & 1]
     end = start
     while end < start + min(length, SIZE):

@@ -2,13 +2,16 @@
 //! never a panic or a hang, and the invariants hold for whatever was read.
 
 mod archive;
+mod tables;
 
 use account::{Accountant, Collector, Laws, Rules};
 use archive::Archive;
 use ingest::{Fatal, Fault, Importer, Input, Limits, Opened, Ordered, Sniff};
 use model::{Batch, EventKind, Ns};
 use std::io::Cursor;
+use std::sync::Arc;
 use topology::Machine;
+use unwind::Tables;
 
 /// The number of first bytes by which a format is recognised.
 const HEAD: usize = 4096;
@@ -90,7 +93,9 @@ struct Reading {
 
 /// Reads the events, and checks their order and the invariants of their accounting; `None` if nothing can be read.
 fn account(opened: Result<Opened<'_>, Fatal>, sort_all: bool, limits: Limits) -> Option<Reading> {
-    let opened = opened.ok()?;
+    let mut opened = opened.ok()?;
+    let tables: Arc<dyn Tables> = Arc::new(tables::Any);
+    opened.streams.iter_mut().for_each(|stream| stream.unwind_by(&tables));
     let has_waking = opened.facts.has_waking.unwrap_or(true);
     let has_wakes = has_waking || opened.facts.has_wakeup.unwrap_or(true);
     let rules = Rules { has_waking, has_wakes, online: opened.facts.online.clone(), ..Rules::default() };
