@@ -89,7 +89,7 @@ def judge(run, of):
 
 def main():
     folder = Path(sys.argv[1]).resolve()
-    seconds, clients = (sys.argv[2:] + ["5", "16"][len(sys.argv) - 2 :])[:2]
+    seconds, clients = (sys.argv[2:] + ["20", "8"][len(sys.argv) - 2 :])[:2]
     bin = programs()
     start(folder, bin)
     connection = ["-h", folder, "-p", PORT]
