@@ -6,7 +6,7 @@ use unwind::{Endings, Inode, Kind, Machine, Row, Segment, Table, Tables, Why};
 /// The number of tables of each machine.
 const TABLES: u64 = 4;
 /// The rows of a table, and how many bytes each is for.
-const ROWS: u64 = 512;
+const ROWS: u64 = 1 << 13;
 const STEP: u64 = 8;
 
 static ALL: LazyLock<Vec<Arc<Table>>> = LazyLock::new(|| {
@@ -16,10 +16,11 @@ static ALL: LazyLock<Vec<Arc<Table>>> = LazyLock::new(|| {
 
 /// Makes a table of rows of all kinds. Most have small numbers, as those of compilers do, so that walks through small stacks go on.
 fn table(machine: Machine, seed: u64) -> Table {
-    let kinds = [
-        Kind::Sp,
-        Kind::Sp,
-        Kind::Sp,
+    // Mostly those of compilers; few that end a walk.
+    let mut kinds = vec![Kind::Sp; 16];
+    kinds.extend([
+        Kind::Fp,
+        Kind::Fp,
         Kind::Fp,
         Kind::FpDeref,
         Kind::Plt,
@@ -27,7 +28,7 @@ fn table(machine: Machine, seed: u64) -> Table {
         Kind::SpDeref,
         Kind::End,
         Kind::None,
-    ];
+    ]);
     let mut random = seed + 1;
     let mut next = |limit: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -35,7 +36,7 @@ fn table(machine: Machine, seed: u64) -> Table {
     };
     let row = |number: u64| {
         let kind = kinds[next(kinds.len() as u64) as usize];
-        let words = if next(8) == 0 { next(1 << 15) as i64 - (1 << 14) } else { next(8) as i64 };
+        let words = if next(8) == 0 { next(1 << 15) as i64 - (1 << 14) } else { 1 + next(4) as i64 };
         let (fp, ra) = if next(8) == 0 { (next(128), next(128)) } else { (next(3), next(2)) };
         Row::new((number * STEP) as u32, kind, words * 8, fp, ra)
             .unwrap_or(Row::plain((number * STEP) as u32, Kind::None))
@@ -52,11 +53,11 @@ pub(crate) struct Any;
 impl Tables for Any {
     fn table(&self, path: &str, _: Option<&str>) -> Result<Arc<Table>, Why> {
         let hash = path.bytes().fold(0_usize, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
-        match hash % (ALL.len() + 3) {
+        let of_machine = path.len() % 2 * TABLES as usize;
+        match hash % 16 {
             0 => Err(Why::NotFound),
             1 => Err(Why::NoTable),
-            2 => Err(Why::NoBuildId),
-            place => Ok(Arc::clone(&ALL[place - 3])),
+            _ => Ok(Arc::clone(&ALL[of_machine + hash / 16 % TABLES as usize])),
         }
     }
 

@@ -16,8 +16,8 @@ fn fixture(name: &str) -> Vec<u8> {
 }
 
 /// The folders whose files have tests of their own (`crates/import/tests/<group>`).
-const OTHERS: [&str; 8] =
-    ["cap_frame_x", "ctf", "mango_hud", "perf_data", "perfetto", "present_mon", "schedviz", "trace_dat"];
+const OTHERS: [&str; 9] =
+    ["cap_frame_x", "ctf", "firefox", "mango_hud", "perf_data", "perfetto", "present_mon", "schedviz", "trace_dat"];
 
 /// The other folders of fixtures: those of text formats, and of formats that were added.
 pub(crate) fn folders() -> Vec<String> {
