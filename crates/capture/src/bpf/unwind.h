@@ -193,26 +193,18 @@ INLINE u64 mixed(u64 hash, u64 word)
 	return hash ^ hash >> 29;
 }
 
-/* The searches are global functions: the verifier takes each once, whatever calls it, and not in each state of its callers. */
-
-/* The number of the last mapping of a run that begins at an address or before, or of the first one. */
-__attribute__((noinline)) u32 last_mapping(u32 at, u32 count, u64 address)
+INLINE struct mapping *mapping_at(struct walk *w, u64 address)
 {
+	u32 at = w->first, count = w->count;
 	for (int i = 0; i < MAPPING_STEPS && count > 1; i++) {
 		u32 half = count / 2, middle = at + half;
 		struct mapping *m = map_lookup(&mappings, &middle);
 		if (!m)
-			return at;
+			return 0;
 		if (m->from <= address)
 			at = middle;
 		count -= half;
 	}
-	return at;
-}
-
-INLINE struct mapping *mapping_at(struct walk *w, u64 address)
-{
-	u32 at = last_mapping(w->first, w->count, address);
 	struct mapping *m = map_lookup(&mappings, &at);
 	return m && m->from <= address && address < m->to ? m : 0;
 }
@@ -228,7 +220,7 @@ INLINE u64 numbered_row(u32 number)
 }
 
 /* The rule at an address relative to the table's base. */
-__attribute__((noinline)) u32 rule_at(u32 first, u32 count, u32 address)
+NOINLINE u32 rule_at(u32 first, u32 count, u32 address)
 {
 	u64 found = numbered_row(first);
 	if (found >> 32 > address)
