@@ -162,7 +162,7 @@ fn programs() -> Vec<Finding> {
                 } else {
                     tracer::NO_UNWINDING
                 },
-                "use Linux 5.17 or later on x86-64 or arm64",
+                "use Linux 5.17 or later on x86-64",
             ));
             let listed_above = [
                 tracer::POLLED_SETTINGS,

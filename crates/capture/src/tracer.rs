@@ -99,7 +99,7 @@ pub const NO_KERNEL_LOCKS: &str = "Locks of the kernel for which threads wait ar
 
 /// The sentence for a recording whose callchains are not unwound.
 pub const NO_UNWINDING: &str = "Callchains of programs follow frame pointers: in code without them, callers are missing or wrong. \
-    Unwinding by tables needs Linux 5.17 or later on x86-64 or arm64.";
+    Unwinding by tables needs Linux 5.17 or later on x86-64.";
 
 /// Programs that are not attached to tracepoints or functions: the recorder runs them.
 const OWN: [&str; 3] = ["hand_over_rest", "report_current_task", "all_threads"];
@@ -694,9 +694,9 @@ fn reads_calls(btf: &Btf<'_>) -> bool {
     shows && btf.type_by_name::<types::Func<'_>>("bpf_task_pt_regs").is_some()
 }
 
-/// Whether programs can unwind user stacks (`unwind.h`).
+/// Whether programs can unwind user stacks (`unwind.h`). On arm64, the verifier of Linux 6.1 refuses the programs with it.
 fn may_unwind(btf: &Btf<'_>) -> bool {
-    reads_calls(btf) && btf.type_by_name::<types::Func<'_>>("bpf_loop").is_some()
+    cfg!(target_arch = "x86_64") && reads_calls(btf) && btf.type_by_name::<types::Func<'_>>("bpf_loop").is_some()
 }
 
 /// Whether these registers also show if a thread is on its way back from a system call (`yields.h`).
