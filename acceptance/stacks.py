@@ -124,39 +124,10 @@ CHAINS["go"] = (GO % (functions(GO_FUNCTION), DEPTH - 1), "chain.go", ["go", "bu
 CHAINS["go -N -l"] = (GO % (functions(GO_FUNCTION), DEPTH - 1), "chain.go", ["go", "build", "-gcflags=-N -l"])
 
 
-# The innermost function has no table, as if it was written in assembly language: its caller has to be found. `leaves`: it saves no register, six
-# registers, or it has words on its stack that it does not set, where return addresses of earlier calls are, in `again` of calls to itself.
-LEAVES = {
-    "plain": "unsigned long leaf(unsigned long x) { for (int i = 0; i < 20000; i++) sink += i * x; return sink; }",
-    "saved": """unsigned long leaf(unsigned long x) {
-    unsigned long a = x, b = x + 1, c = x + 2, d = x + 3, e = x + 4, f = x + 5, g = x + 6, h = x + 7, k = x + 8, l = x + 9, m = x + 10;
-    for (int i = 0; i < 4000; i++) {
-        a += b * i, b ^= c + a, c += d * a, d ^= e + b, e += f * c, f ^= g + d, g += h * e, h ^= k + f, k += l * g, l ^= m + h, m += a * k;
-        sink += a;
-    }
-    return a ^ b ^ c ^ d ^ e ^ f ^ g ^ h ^ k ^ l ^ m; }""",
-    "stale": """unsigned long leaf(unsigned long x) { volatile char b[200]; b[199] = x;
-    for (int i = 0; i < 20000; i++) sink += i * b[199]; return sink; }""",
-    "again": """unsigned long leaf(unsigned long x) { volatile char b[200]; b[199] = x;
-    for (int i = 0; i < (x > 100 ? 20000 : 1); i++) sink += i * b[199]; return sink; }""",
-}
-LEAF_HEAD = """unsigned long leaf(unsigned long);
-__attribute__((noinline)) static unsigned long other(unsigned long x) { volatile char b[16]; b[0] = x; return b[0] + AGAIN(b[0] & 63); }
-__attribute__((noinline)) static unsigned long another(unsigned long x) { volatile char b[40]; b[0] = x; return other(x) + b[0]; }
-"""
-for leaf in LEAVES:
-    source = c_source(head=f"#define AGAIN(x) {'leaf' if leaf == 'again' else ''}(x)\n" + LEAF_HEAD).replace("for (int i = 0; i < 20000; i++)\n        sink += i * x;", "another(x), sink += leaf(x | 1 << 20);")
-    CHAINS[f"gcc -O2 leaf {leaf}"] = (source, "chain.c", ["gcc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"])
-
-
 def compiled(name, folder):
     source, file, how = CHAINS[name]
     path, program = folder / file, folder / "chain"
     path.write_text(source)
-    if " leaf " in name:
-        (folder / "leaf.c").write_text("extern volatile unsigned long sink;\n" + LEAVES[name.split()[-1]])
-        subprocess.run([*how, "-fno-asynchronous-unwind-tables", "-c", "-o", folder / "leaf.o", folder / "leaf.c"], check=True)
-        how = [*how, folder / "leaf.o"]
     if how is not None:
         subprocess.run([*how, "-o", program, path], check=True, env={**os.environ, "GO111MODULE": "off"})
         return program
@@ -238,17 +209,15 @@ def chains(names):
             for used in uses(run, of_names(run, {"chain"})):
                 for stack, times in used.items():
                     own = [short(function) for function, _, _ in all_chains[stack]]
-                    if not any(function in wanted or function == "leaf" for function in own):
+                    if not any(function in wanted for function in own):
                         continue  # before and after the work, and threads of a runtime
                     count += times
-                    chain = [function for function in own if function in wanted or function in ("main", "coroutine", "another", "other")]
-                    # Where the innermost function ran, its caller has returned from others, which may be mistaken for callers.
-                    rest = chain[1:] if own[-1] == "leaf" else [function for function in chain[1:] if function in wanted]
-                    is_whole = chain[:1] in (["main"], ["coroutine"]) and rest in (wanted[:n] for n in range(1, DEPTH + 1))
+                    chain = [function for function in own if function in wanted or function in ("main", "coroutine")]
+                    is_whole = chain[0] in ("main", "coroutine") and [f for f in chain if f in wanted] in (wanted[:n] for n in range(1, DEPTH + 1))
                     # The chain may end early only where a sample found a function on its way in or out.
                     whole += times * is_whole
                     if not is_whole:
-                        ends[end_of(all_chains[stack]) + " " + " ".join(chain[:1] + chain[-2:])] += times
+                        ends[end_of(all_chains[stack]) + " " + " ".join(chain[:3])] += times
             share = 100 * whole / max(count, 1)
             failed |= share < 99
             print(f"{name}: {whole} of {count} whole ({share:.2f} %)", dict(ends.most_common(4)) or "")

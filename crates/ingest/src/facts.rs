@@ -56,9 +56,6 @@ pub struct ReadingCost {
 pub struct CallchainEnds {
     /// At the root.
     pub root: u64,
-    /// At the root, with a caller that was searched for on the stack: [`CallchainEnd::Found`].
-    #[serde(default)]
-    pub found: u64,
     /// At the limit of frames.
     pub depth: u64,
     /// In code without a table for unwinding.
@@ -80,15 +77,14 @@ impl CallchainEnds {
     /// Takes the counts in the order of [`CallchainEnd::ALL`].
     #[must_use]
     pub fn of(counts: &[u64; CallchainEnd::ALL.len()]) -> Self {
-        let [unknown, root, depth, no_table, unreadable, not_code, not_yet, cut, found] = *counts;
-        Self { root, found, depth, no_table, unreadable, not_code, not_yet, cut, unknown }
+        let [unknown, root, depth, no_table, unreadable, not_code, not_yet, cut] = *counts;
+        Self { root, depth, no_table, unreadable, not_code, not_yet, cut, unknown }
     }
 
     /// The number of callchains.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.root
-            + self.found
             + self.depth
             + self.no_table
             + self.unreadable

@@ -119,14 +119,11 @@ pub enum CallchainEnd {
     NotYet,
     /// At the end of the copy of the stack: perf copies only its innermost part.
     Cut,
-    /// At the root, if the innermost caller is right: the thread ran code without a table for unwinding, and the first return address on the stack
-    /// was taken for the caller's.
-    Found,
 }
 
 impl CallchainEnd {
     /// All, in the order of their numbers in recordings.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::Unknown,
         Self::Root,
         Self::Depth,
@@ -135,7 +132,6 @@ impl CallchainEnd {
         Self::NotCode,
         Self::NotYet,
         Self::Cut,
-        Self::Found,
     ];
 
     /// Returns the name of the frame that stands for the missing callers; `None`: none are missing, or it is not known.

@@ -306,15 +306,7 @@ fn callchains_line(ends: CallchainEnds) -> Option<String> {
         .map(|(count, what)| format!("{} {what}", share(*count)))
         .collect();
     let others = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
-    let found = if ends.found == 0 {
-        String::new()
-    } else {
-        format!(
-            " ({} through code without an unwind table, whose caller was found by its return address)",
-            share(ends.found)
-        )
-    };
-    Some(format!("Callchains of programs: {} of {all} reach the root{found}{others}", share(ends.root + ends.found)))
+    Some(format!("Callchains of programs: {} of {all} reach the root{others}", share(ends.root)))
 }
 
 /// Whether a corewise with debug assertions recorded. Only recordings since version 0.2.0 have the condition.
@@ -398,9 +390,6 @@ mod tests {
         let ends = CallchainEnds { root: 90, no_table: 6, cut: 1, not_yet: 3, ..CallchainEnds::default() };
         let line = "Callchains of programs: 90.0 % of 100 reach the root; 6.0 % end in code without an unwind table, 1.0 % end where the copy of the stack ends, 3.0 % follow frame pointers";
         assert_eq!(spaced(ends).as_deref(), Some(line));
-        let found = CallchainEnds { root: 6, found: 2, ..CallchainEnds::default() };
-        let line = "Callchains of programs: 100.0 % of 8 reach the root (25.0 % through code without an unwind table, whose caller was found by its return address)";
-        assert_eq!(spaced(found).as_deref(), Some(line));
         let whole = CallchainEnds { root: 5, ..CallchainEnds::default() };
         assert_eq!(spaced(whole).as_deref(), Some("Callchains of programs: 100.0 % of 5 reach the root"));
         for unknown in [0, 4] {

@@ -33,8 +33,6 @@ const volatile u32 unwinds SEC(".rodata.unwinds") = 0;
 #define ENDED_NOT_CODE 5
 /* Not recorded: the callchain is that by frame pointers. */
 #define ENDED_NOT_READ 6
-/* 7 is that of copied stacks. At the root, and the first caller was searched for (`found_caller`). */
-#define ENDED_FOUND 8
 
 /* The lower half of a row, as in crates/unwind/src/row.rs. */
 #define ROW_NONE 0
@@ -83,10 +81,6 @@ struct bank {
 
 #define SLOTS 64
 #define STACK_WORDS 256
-/* How many words of a stack are searched for a return address. */
-#define SEARCHED 32
-/* How many of them are tried. */
-#define TRIED 3
 
 struct walk {
 	u64 pc, sp, fp, lr;
@@ -97,7 +91,6 @@ struct walk {
 	u32 depth, ended;
 	u32 slots, words;
 	u32 generation;
-	u32 searched;        /* the words of the stack that may have the return address */
 	s32 number;          /* of the callchain, if it is known without a walk */
 	bool exact;          /* pc is an instruction to be executed, not a return address */
 	bool has_lr;         /* lr is that of this frame */
@@ -397,87 +390,6 @@ INLINE void remember(struct walk *w, u32 tid, u64 pc, u64 fp, s32 number)
 	r->tid = tid;
 }
 
-/* The last byte of a call of what a register or a word in memory has (x86-64's opcode FF /2), by the 8 bytes before a return address. */
-INLINE bool is_indirect_call(u64 code)
-{
-#define BEFORE(n) (u8)(code >> (8 * (8 - (n))))
-	u8 of2 = BEFORE(1), of3 = BEFORE(2), of4 = BEFORE(3), of6 = BEFORE(5), of7 = BEFORE(6);
-	return (BEFORE(2) == 0xff && ((of2 & 0xf8) == 0xd0 || ((of2 & 0xf8) == 0x10 && of2 != 0x14 && of2 != 0x15))) ||
-	       (BEFORE(3) == 0xff && (of3 == 0x14 || ((of3 & 0xf8) == 0x50 && of3 != 0x54))) ||
-	       (BEFORE(4) == 0xff && of4 == 0x54) ||
-	       (BEFORE(6) == 0xff && (of6 == 0x15 || ((of6 & 0xf8) == 0x90 && of6 != 0x94))) ||
-	       (BEFORE(7) == 0xff && of7 == 0x94);
-}
-
-/* Whether a call to the code at `w->pc`, which has no rule, may have left this return address: a call of an address where the code without a rule
- * is, too. Of an indirect call this is not known, so it counts only where nothing is on the stack yet. */
-INLINE bool calls_code_without_rule(struct walk *w, u64 address, bool first)
-{
-	u64 code;
-	if (!word_at(&code, address - 8))
-		return 0;
-	if (BEFORE(5) != 0xe8)
-		return first && is_indirect_call(code);
-#undef BEFORE
-	u64 target = address + (long long)(s32)(code >> 32);
-	struct mapping *m = target <= w->pc ? mapping_at(w, target) : 0;
-	return m && m->rows && m->rows != NOT_READ && w->pc < m->to &&
-	       ROW_KIND(rule_at(m->first, m->rows, target - m->base)) == ROW_NONE;
-}
-
-/* Looks for the caller at the next word of the stack. Returns 1 at the end of the search. */
-static int look(u64 i, void *which)
-{
-	u32 key = *(u32 *)which;
-	struct walk *w = map_lookup(&walks, &key);
-	u64 word, at = w ? w->begin + 8 * i : 0;
-	if (!w || i >= w->searched || !word_at(&word, at))
-		return 1;
-	struct mapping *m = mapping_at(w, word - 1);
-	if (!m || !m->rows || !calls_code_without_rule(w, word, i == 0))
-		return 0;
-	w->at[1] = word;
-	w->sp = at + 8;
-	w->ended = ENDED_DEPTH;
-	return 0;
-}
-
-/* Walks from the last return address that was not tried yet. Returns 1 at a root, or if there is none. */
-static int walk_from_found(u64 i, void *which)
-{
-	u32 key = *(u32 *)which;
-	struct walk *w = map_lookup(&walks, &key);
-	if (!w)
-		return 1;
-	w->pc = w->at[0];
-	w->fp = w->first_fp;
-	loop(SEARCHED, look, &key, 0);
-	if (w->ended == ENDED_NO_TABLE)
-		return 1;
-	w->searched = (w->sp - w->begin - 8) / 8;
-	w->pc = w->at[1];
-	w->exact = 0;
-	loop(WALK_DEPTH, step, &key, 0);
-	if (w->ended == ENDED_ROOT || w->ended == ENDED_NOT_READ)
-		return 1;
-	w->ended = ENDED_NO_TABLE;
-	w->depth = 1;
-	w->hash = mixed(0, w->at[0]);
-	return 0;
-}
-
-/* Code without a table that a thread runs is mostly written in assembly language, and calls nothing. Its caller is where a return address is on the
- * stack, most likely the last one that may be it: earlier ones are of calls that have returned, whose words are still there where the code has space
- * of its own. Whether it is the right one shows when the walk reaches a root from there; else the one before it is tried. */
-INLINE void find_caller(struct walk *w, u32 key)
-{
-	w->is_simple = 0;
-	w->searched = SEARCHED;
-	loop(TRIED, walk_from_found, &key, 0);
-	if (w->ended == ENDED_ROOT)
-		w->ended = ENDED_FOUND;
-}
-
 /* Walks the user stack of a thread that entered the kernel with these registers. Returns 0 if its process is not known, or a table is not read
  * yet. */
 NOINLINE struct walk *walk_of(struct task_struct *p, u32 key)
@@ -523,8 +435,6 @@ NOINLINE struct walk *walk_of(struct task_struct *p, u32 key)
 	w->depth = 0;
 	w->ended = ENDED_DEPTH;
 	loop(WALK_DEPTH, step, &key, 0);
-	if (w->ended == ENDED_NO_TABLE && w->depth == 1 && !w->arm64)
-		find_caller(w, key);
 	return w->ended == ENDED_NOT_READ ? 0 : w;
 }
 

@@ -1,41 +1,17 @@
 // Waits in a chain of 30 calls, built without frame pointers, and within a signal handler on a stack of its own: each blocking call is at the end of
-// the whole chain, first in the C library, then in assembly code without a table.
+// the whole chain.
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
-static const int WAITS = 200;
+static const int WAITS = 400;
 static const struct timespec WAIT = {0, 5000000};
 static volatile int in_handler;
-
-#ifdef __x86_64__
-// It saves a register, and has space on the stack that it does not use. 35: nanosleep.
-void pause_in_assembly(const struct timespec *time);
-__asm__(".pushsection .text\n"
-        ".type pause_in_assembly, @function\n"
-        "pause_in_assembly:\n"
-        "push %rbx\n"
-        "sub $64, %rsp\n"
-        "mov $35, %eax\n"
-        "xor %esi, %esi\n"
-        "syscall\n"
-        "add $64, %rsp\n"
-        "pop %rbx\n"
-        "ret\n"
-        ".size pause_in_assembly, . - pause_in_assembly\n"
-        ".popsection\n");
-#else
-static void pause_in_assembly(const struct timespec *time)
-{
-    (void)time;
-}
-#endif
 
 __attribute__((noinline)) static void pause_at_the_end(void)
 {
     nanosleep(&WAIT, 0);
-    pause_in_assembly(&WAIT);
     __asm__ volatile("" ::: "memory");
 }
 
