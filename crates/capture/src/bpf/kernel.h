@@ -201,7 +201,6 @@ struct path {
 
 struct file {
 	struct inode *f_inode;
-	const void *f_op;
 	void *private_data;
 	struct path f_path;
 } RELOCATED;

@@ -34,9 +34,7 @@ const volatile u32 records_objects SEC(".rodata.objects") = 0;
  * again. */
 #define OBJECTS 16384
 
-/* An open file and its inode's number; or an `enum waits_for` and which one. The kernel uses the memory of a closed file for another one soon, and
- * eventfds, timers and sets of epoll share one inode, so the upper half of the number is mixed from what else the file has: the functions of its
- * kind, and the address of its data. If all of these are the same again, the next one cannot be distinguished from the last. */
+/* An open file and its inode's number; or an `enum waits_for` and which one. */
 struct object_key {
 	u64 of;
 	u64 number;
@@ -173,7 +171,6 @@ NOINLINE int send_object(struct task_struct *task, struct object_key *key, u32 n
 	struct inode *inode = 0;
 	struct super_block *volume = 0;
 	r->what = FOR_FILE;
-	r->id = (u32)key->number;
 	r->descriptor = descriptor;
 	if (!READ(inode, file->f_inode) && inode) {
 		READ(r->mode, inode->i_mode);
@@ -227,27 +224,6 @@ INLINE bool may_read(struct seen *s, u64 now)
 	return 1;
 }
 
-INLINE u64 mixed_number(u64 inode, u64 operations, u64 data)
-{
-	return (u32)inode | (operations ^ data) << 32;
-}
-
-/* The number of a file in a key; `inode`: that of its inode. */
-INLINE u64 number_in_file(struct file *file, u64 inode)
-{
-	u64 operations = 0, data = 0;
-	READ(operations, file->f_op);
-	READ(data, file->private_data);
-	return mixed_number(inode, operations, data);
-}
-
-/* A word of kernel memory. Any type that begins with a number of 64 bits serves: the verifier does not calculate with pointers. */
-INLINE u64 kernel_word(u64 address)
-{
-	struct timespec64 *entry = bpf_rdonly_cast((void *)address, TYPE_ID(struct timespec64));
-	return entry->tv_sec;
-}
-
 /* Sets the open file that a descriptor of the current task is. Returns whether there is one. */
 INLINE bool file_of(struct task_struct *task, u32 descriptor, struct object_key *key)
 {
@@ -262,18 +238,18 @@ INLINE bool file_of(struct task_struct *task, u32 descriptor, struct object_key 
 		return 0;
 	struct file **place = table->fd + descriptor;
 	if (bpf_rdonly_cast) {
-		struct file *zero = 0;
-		key->of = kernel_word((u64)place);
+		/* Any type that begins with a number of 64 bits serves: the verifier does not calculate with pointers. */
+		struct timespec64 *entry = bpf_rdonly_cast(place, TYPE_ID(struct timespec64));
+		key->of = entry->tv_sec;
 		file = bpf_rdonly_cast((void *)key->of, TYPE_ID(struct file));
-		key->number = mixed_number(file->f_inode->i_ino, kernel_word(key->of + FIELD_OFFSET(zero->f_op)),
-					   kernel_word(key->of + FIELD_OFFSET(zero->private_data)));
+		key->number = file->f_inode->i_ino;
 		return !!key->of;
 	}
 	if (probe_read(&file, sizeof(file), place) || !file || READ(inode, file->f_inode) || !inode)
 		return 0;
 	READ(number, inode->i_ino);
 	key->of = (u64)file;
-	key->number = number_in_file(file, number);
+	key->number = number;
 	return 1;
 }
 
@@ -432,7 +408,7 @@ NOINLINE int write_ready(struct block *b, u64 now, struct task_struct *p, u64 se
 		return 0;
 	unsigned long inode_number = 0;
 	READ(inode_number, inode->i_ino);
-	key.number = number_in_file((void *)key.of, inode_number);
+	key.number = inode_number;
 	u32 number = number_of(p, &key, descriptor);
 	if (!number)
 		return 0;

@@ -121,38 +121,6 @@ fn a_wait_names_the_pipe_the_socket_or_the_file() {
     assert!(!path.is_empty() && locked.ends_with(path.trim_start_matches('/')), "{path}");
 }
 
-/// The kernel uses the memory of an open file that is closed for the next one, and eventfds and timers share one inode.
-#[test]
-#[ignore = "needs BPF rights"]
-fn a_descriptor_in_the_memory_of_a_closed_one_keeps_its_kind() {
-    let (mut of_event, mut waiter) = (Vec::new(), 0);
-    let trace = recorded(&mut || {
-        waiter = gettid();
-        for _ in 0..20 {
-            let event = eventfd();
-            of_event.push(wait_for_number(event.try_clone().unwrap(), &event));
-            drop(event);
-            // SAFETY: the descriptor is new, and this file is its only owner.
-            let mut timer = unsafe { File::from_raw_fd(libc::timerfd_create(libc::CLOCK_MONOTONIC, 0)) };
-            let after = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
-            let once = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: after };
-            // SAFETY: the call only reads `once`.
-            unsafe {
-                libc::timerfd_settime(std::os::fd::AsRawFd::as_raw_fd(&timer), 0, &raw const once, std::ptr::null_mut())
-            };
-            timer.read_exact(&mut [0; 8]).unwrap();
-        }
-    });
-    if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        for tid in of_event {
-            of_kind(&trace, tid, WaitKind::EventFd);
-        }
-        let of_timers = waits(&trace, waiter).into_iter().filter(|wait| wait.kind == WaitKind::TimerFd).count();
-        assert!(of_timers > 0, "{:?}", waits(&trace, waiter));
-        assert!(waits(&trace, waiter).iter().all(|wait| wait.kind != WaitKind::EventFd));
-    }
-}
-
 /// A thread that has waited since before the recording: its switch is not in it.
 #[test]
 #[ignore = "needs BPF rights"]

@@ -201,8 +201,7 @@ table! {
             OBJECT: Option<Address> =
                 "Address of the futex word, in the thread's process; the inode of a pipe or a socket (of connected sockets that of one end, for \
                  both); device and inode of a file or a named pipe; PID of the child, −1 for any; how many descriptors or words `several` has, 0 for a select that was not read; for other kinds, a number \
-                 within the recording. After a close, the next eventfd, timer, signalfd or set of epoll may get the same number as the last one of its kind, if \
-                 the kernel uses the same memory for it. Null if `kind` is unknown or other.",
+                 within the recording; after a close, the next object may get the same number. Null if `kind` is unknown or other.",
             NAME: Option<FilePath> =
                 "Path of the file or of the Unix socket, or the addresses of the connection's two ends; of `several`, the first eight of them, as far as they were read. If a descriptor was closed before it was \
                  looked up, the path is that within its file system.",
