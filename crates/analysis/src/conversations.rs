@@ -86,8 +86,9 @@ impl<T> Conversations<T> {
     /// Handles a waking between two programs. Returns whether the waker's program asks and the woken thread's answers, or the
     /// other way round.
     ///
-    /// If the woken thread waits for one that connects (`accepts`), it answers, whatever was inferred before. Otherwise the one that begins a conversation asks. If neither began within the recording, the begin was not seen: servers are
-    /// usually started before their clients, so the process with the lower number answers.
+    /// A woken thread that waits for a program to connect (`accepts`) is of the one that answers, whatever was inferred before. Otherwise the one
+    /// that begins a conversation asks. If neither began within the recording, the begin was not seen: servers are usually started before their
+    /// clients, so the process with the lower number answers.
     pub(crate) fn asks(&mut self, waker: Side, woken: Side, accepts: bool) -> bool {
         let of = self.0.entry(key(waker.program, woken.program)).or_insert_with(|| {
             let is_waker = waker.begun || woken.begun || waker.process.0 > woken.process.0;

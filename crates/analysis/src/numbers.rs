@@ -94,9 +94,9 @@ impl Numbers {
         self.of.get(&(process.unwrap_or(Pid::UNKNOWN), number)).copied()
     }
 
-    /// The thread that memory names which `waiter`, a thread of this process, shares with other processes: the one of its process with this
-    /// number, or the only one in any process. Threads in PID namespaces may have the same numbers as others; those in the recording's own come
-    /// first for a thread that is there, too. `None`: there is none that has not ended, or several.
+    /// The thread with a number that stands in memory which several processes share. `waiter`, a thread of `process`, waits for it. The thread of its own
+    /// process comes first, then the only one in any process. Threads in PID namespaces may have the same numbers as others, so those in the
+    /// waiter's kind of namespace, the recording's own or another, come first. `None`: there is none that has not ended, or several.
     pub(crate) fn anywhere(&self, waiter: ThreadKey, process: Option<Pid>, number: Tid) -> Option<ThreadKey> {
         let is_inner = |thread: ThreadKey| self.get(thread).is_some_and(|thread| thread.inner.is_some());
         let is_there = |thread: ThreadKey| {

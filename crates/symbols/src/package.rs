@@ -23,8 +23,9 @@ fn in_lists(lists: &Path, files: &[&str]) -> HashMap<String, String> {
         let name = list.file_name();
         let Some(package) = name.to_str().and_then(|name| name.strip_suffix(".list")) else { continue };
         let Ok(open) = File::open(list.path()) else { continue };
-        for line in BufReader::new(open.take(MAX_LIST)).lines().map_while(Result::ok) {
-            if let Some(file) = wanted.get(merged(&line)) {
+        // Paths need not be UTF-8.
+        for line in BufReader::new(open.take(MAX_LIST)).split(b'\n').map_while(Result::ok) {
+            if let Some(file) = std::str::from_utf8(&line).ok().and_then(|line| wanted.get(merged(line))) {
                 found.insert((*file).to_owned(), of_package(package));
             }
         }
@@ -55,7 +56,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &[u8]| std::fs::write(folder.path().join(name), text).unwrap();
         write("libc6:amd64.list", b"/.\n/lib\n/lib/x86_64-linux-gnu/libc.so.6\n");
-        write("game.list", b"/usr/games/game\n\xff\n");
+        write("game.list", b"/usr/games/\xff\n/usr/games/game\n");
         write("game.md5sums", b"/usr/bin/other\n");
         let of = |files: &[&str]| in_lists(folder.path(), files);
         let found = of(&["/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/games/game", "/usr/bin/other", ""]);

@@ -45,7 +45,7 @@ what the wait is for. Of a futex call it has the address, and the words of memor
 calls it has the pipe, connection, file or child, and of the kernel's own locks the holders (`corewise table DIR wait_objects`). --no-wait-objects leaves all objects out. --stacks records the callchain of each switch-out that blocks, in the kernel and in the program, which also shows what kernel threads \
 wait for (the first function outside the scheduler); `corewise export --to firefox` shows the callchains. Functions are named from the kernel's symbol list \
 and from the symbols of the files that exist when the recording ends; files are identified by build id. User callchains are unwound \
-by the tables that compilers write (.eh_frame; Linux 5.17 or later), and by frame pointers in code without them. A callchain that does not reach its root ends with a \
+by the tables that compilers write (.eh_frame; Linux 5.17 or later on x86-64), and by frame pointers in code without them. A callchain that does not reach its root ends with a \
 frame that says why (`[truncated: no unwind table]`), and the report counts them. Until the tables of a program are read, which takes milliseconds, its callchains follow frame pointers. \
 --no-unwind follows frame pointers only: in code without them, the innermost function is right and its callers are missing or wrong. --stacks takes \
 70 MB of kernel memory and a few microseconds per such switch; the tables take more (0.2 MB for glibc, 8 MB for libLLVM).
