@@ -12,16 +12,20 @@
 //!   CPU 0   │ C       │ B   │ B   │ D    │ A                and determines the sibling's state and the thread that ran instead.
 //! ```
 
+mod account;
 mod causes;
 mod last_ran;
+mod parts;
 mod pieces;
 mod sums;
 mod waited;
 mod walk;
 
+pub use account::{Account, Doing, Node, Role, Times, Wait, WaitId};
 pub use causes::{Cause, Causes, ThreadCause};
 pub use last_ran::LastRan;
-pub use pieces::{Piece, Pieces, Window};
+pub use parts::{Parts, Which};
+pub use pieces::{Foreign, Others, Piece, Pieces, Window};
 pub use sums::Sums;
 pub(crate) use sums::column;
 pub use walk::{End, Walk};

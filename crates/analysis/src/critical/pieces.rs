@@ -5,6 +5,7 @@ use model::{
     Change, CoreType, CpuId, CpuState, Ns, Reason, Rows, Span, Subject, ThreadKey, ThreadState, ThreadStretch, Tid,
     Timeline, TimelineEvent, Value,
 };
+use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A span with a path to its end.
@@ -65,6 +66,25 @@ pub struct Piece {
     pub waker: ThreadKey,
     /// Its dynamic priority, if recorded.
     pub prio: Option<i16>,
+    /// What the other CPUs did meanwhile.
+    pub others: Others,
+}
+
+/// What the CPUs did on which the thread of the path did not run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Others {
+    /// The part of the span in which no other thread of the program ran.
+    pub alone: Ns,
+    /// The idle time of these CPUs, over all of them.
+    pub idle: Ns,
+}
+
+impl Others {
+    /// Adds those of the following span.
+    pub fn add(&mut self, next: Self) {
+        self.alone += next.alone;
+        self.idle += next.idle;
+    }
 }
 
 impl Piece {
@@ -121,6 +141,9 @@ pub(super) fn tid(tid: Tid) -> Value {
     Some(tid).filter(|t| *t != Tid::UNKNOWN).map(|t| i64::from(t.0)).into()
 }
 
+/// The threads that are not of the program.
+pub type Foreign = FxHashSet<ThreadKey>;
+
 /// A fold over the path and the timeline, in order of time, that cuts the path into pieces.
 pub struct Pieces {
     /// The window that is open or opens next, and those after it.
@@ -136,6 +159,10 @@ pub struct Pieces {
     /// Everything before this time was emitted or is in `open`.
     since: Ns,
     open: Option<Piece>,
+    foreign: Foreign,
+    /// The number of CPUs that are idle, and of those that run a thread of the program.
+    idle: i64,
+    busy: i64,
 }
 
 impl Pieces {
@@ -157,7 +184,16 @@ impl Pieces {
             on_path: None,
             since,
             open: None,
+            foreign: Foreign::default(),
+            idle: 0,
+            busy: 0,
         }
+    }
+
+    /// Sets the threads that are not of the program: a thread is alone while only these run.
+    #[must_use]
+    pub fn with_foreign(self, foreign: Foreign) -> Self {
+        Self { foreign, ..self }
     }
 
     /// Handles a timeline; `each` gets the completed pieces. The timeline's threads are those that a
@@ -180,7 +216,9 @@ impl Pieces {
                 self.on_path = Some((*first, first.cpu));
             } else if let (true, Some((first, rest))) = (cpu == now, cpus.split_first()) {
                 cpus = rest;
+                self.counted(first.cpu, -1);
                 self.world.cpu(first);
+                self.counted(first.cpu, 1);
                 if self.holds_any() && first.state == CpuState::Busy {
                     self.ran.insert(first.thread, first.span.start);
                 }
@@ -267,7 +305,10 @@ impl Pieces {
         {
             let piece = self.piece(stretch, *queue, Span::new(self.since, to));
             match &mut self.open {
-                Some(open) if (Piece { span: piece.span, ..*open }) == piece => open.span.end = to,
+                Some(open) if (Piece { span: piece.span, others: piece.others, ..*open }) == piece => {
+                    open.span.end = to;
+                    open.others.add(piece.others);
+                }
                 open => open.replace(piece).iter().for_each(each),
             }
         }
@@ -298,7 +339,25 @@ impl Pieces {
             reason: stretch.reason,
             waker: stretch.waker_thread,
             prio: stretch.prio.get(),
+            others: self.others(running.then_some(stretch.thread), span.len()),
         }
+    }
+
+    /// Adds a CPU's present state to the numbers of CPUs, or takes it from them.
+    fn counted(&mut self, cpu: CpuId, by: i64) {
+        let Some(now) = self.world.cpu_now(cpu) else { return };
+        match now.state {
+            CpuState::Idle => self.idle += by,
+            CpuState::Busy if !self.foreign.contains(&now.thread) => self.busy += by,
+            CpuState::Busy | CpuState::Unknown => {}
+        }
+    }
+
+    /// What the other CPUs do for this long. `runs`: the thread of the path, if it runs.
+    fn others(&self, runs: Option<ThreadKey>, time: Ns) -> Others {
+        let own = i64::from(runs.is_some_and(|thread| !self.foreign.contains(&thread)));
+        let alone = if self.busy <= own { time } else { Ns::ZERO };
+        Others { alone, idle: time * self.idle }
     }
 
     fn is_throttled(&self, stretch: &ThreadStretch) -> bool {

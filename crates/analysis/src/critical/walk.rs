@@ -133,12 +133,12 @@ impl Walk {
         self.at = stretch.span.start;
         self.ended_by = ThreadKey::UNKNOWN;
         if woken && waker_thread > ThreadKey::IDLE {
+            self.goes_to(End::Thread(waker_thread), Tid::UNKNOWN);
             // Before it began, it did nothing that the path could go back to.
-            if stretch.reason != Reason::New {
+            if stretch.reason != Reason::New && stretch.thread != waker_thread {
                 self.left.push(stretch.thread);
                 self.waits.insert(stretch.thread, None);
             }
-            self.goes_to(End::Thread(waker_thread), Tid::UNKNOWN);
         } else if woken {
             self.is_woken_by_interrupt(stretch.thread, stretch.tid, waker_thread);
         }

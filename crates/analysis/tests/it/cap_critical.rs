@@ -104,7 +104,7 @@ fn cap_55_a_late_thread_ends_on_the_slow_core() {
                      waking   F@0 . . . . .
                      prio     H=119,F=121 . . . . .";
     let a = drawn(symmetric);
-    let [path, sums] = critical(&a, Some(testkit::tid('F'))).unwrap();
+    let [path, sums, _] = critical(&a, Some(testkit::tid('F'))).unwrap();
     let performance = || Some("performance".to_owned());
     // A machine with one core class has no core types.
     let uniform = || Some("uniform".to_owned());
@@ -118,7 +118,7 @@ fn cap_55_a_late_thread_ends_on_the_slow_core() {
                   waking   . . . L<H@1 . . . .
                   prio     H=119,F=121,L=100 . . . . . . . .";
     let a = drawn(hybrid);
-    let [path, _] = critical(&a, None).unwrap();
+    let [path, ..] = critical(&a, None).unwrap();
     let efficient = || Some("efficient".to_owned());
     assert_eq!(
         pieces(&path, &a),
@@ -142,7 +142,7 @@ fn cap_56_the_thread_that_the_fast_one_waits_for() {
         waking  . T<G@2 . . G<T@0 W@2 T<G@1 . . G<T@0 X@1 T<G@2 . . G<T@0 W@2 T<G@2 . . G<T@0 . T<G@1 . . G<T@0 .
         prio    G=110,T=120,W=120,X=120";
     let a = drawn(text);
-    let [path, sums] = critical(&a, Some(testkit::tid('G'))).unwrap();
+    let [path, sums, _] = critical(&a, Some(testkit::tid('G'))).unwrap();
     let of =
         |tid: char| (0..sums.rows.len()).find(|row| sums.int(*row, "tid") == Some(testkit::tid(tid).0.into())).unwrap();
     let (g, t) = (of('G'), of('T'));
@@ -186,7 +186,7 @@ fn cap_57_quantum_after_quantum_on_one_cpu() {
     let causes = &a.tables["switch_causes"];
     let count: i64 = (0..causes.rows.len()).filter(preempted).map(|row| causes.int(row, "count").unwrap()).sum();
     agrees("57.quantum_end_cpu16", count as f64);
-    let [path, sums] = critical(&a, Some(testkit::tid('R'))).unwrap();
+    let [path, sums, _] = critical(&a, Some(testkit::tid('R'))).unwrap();
     let ran_instead: Vec<char> = pieces(&path, &a).into_iter().filter_map(|(.., ran_instead)| ran_instead).collect();
     assert_eq!(ran_instead, threads[1..]);
     let of_a = (0..sums.rows.len()).find(|row| sums.int(*row, "tid") == Some(1)).unwrap();

@@ -19,7 +19,10 @@ fn cases() {
 /// The tables of the critical path; a line `thread A` sets the thread at its end.
 #[test]
 fn critical_cases() {
-    for (at, def) in [model::tables::CRITICAL_PATH, model::tables::CRITICAL_BY_THREAD].iter().enumerate() {
+    for (at, def) in [model::tables::CRITICAL_PATH, model::tables::CRITICAL_BY_THREAD, model::tables::OBJECTIVE_TIME]
+        .iter()
+        .enumerate()
+    {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")).join(def.name);
         testkit::cases::run(&folder, |block| {
             let (thread, drawing): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| l.starts_with("thread "));

@@ -22,7 +22,7 @@ fn drawn(mode: Mode, seed: u64, steps: usize) -> (Analysed, Option<Tid>) {
     (analysed, ends)
 }
 
-fn holds(a: &Analysed, path: &Table, sums: &Table) -> Result<(), TestCaseError> {
+fn holds(a: &Analysed, path: &Table, sums: &Table, account: &Table) -> Result<(), TestCaseError> {
     let int = |row, col| path.int(row, col);
     let mut at = a.span.start.0;
     let mut by_thread = BTreeMap::<i64, BTreeMap<String, i64>>::new();
@@ -59,6 +59,7 @@ fn holds(a: &Analysed, path: &Table, sums: &Table) -> Result<(), TestCaseError> 
         }
     }
     prop_assert!(path.rows.is_empty() || at == a.span.end.0);
+    sums_to_the_path(path, account)?;
     prop_assert_eq!(by_thread.len(), sums.rows.len());
     for row in 0..sums.rows.len() {
         let of = &by_thread[&sums.int(row, "thread").unwrap()];
@@ -81,6 +82,32 @@ fn holds(a: &Analysed, path: &Table, sums: &Table) -> Result<(), TestCaseError> 
         prop_assert_eq!(sums.text(row, "kind").is_some(), !counted.is_empty());
         prop_assert!(sums.int(row, "object_ns").unwrap_or(0) <= waited);
     }
+    Ok(())
+}
+
+/// The account has the time of each state on each type of core, in nodes that come after those above them.
+fn sums_to_the_path(path: &Table, account: &Table) -> Result<(), TestCaseError> {
+    let mut states = BTreeMap::<(String, Option<String>), i64>::new();
+    let key = |of: &Table, row, state: &str| {
+        let core_type = of.text(row, "core_type").filter(|_| state.starts_with("running"));
+        (state.to_owned(), core_type.map(str::to_owned))
+    };
+    for row in 0..path.rows.len() {
+        let state = match (path.text(row, "state").unwrap(), path.text(row, "sibling")) {
+            ("running", Some("busy")) => "running_sibling_busy",
+            (state, _) => state,
+        };
+        *states.entry(key(path, row, state)).or_default() +=
+            path.int(row, "end_ns").unwrap() - path.int(row, "start_ns").unwrap();
+    }
+    for row in 0..account.rows.len() {
+        let state = account.text(row, "state").unwrap();
+        let (time, alone) = (account.int(row, "slow_ns").unwrap(), account.int(row, "alone_ns").unwrap());
+        *states.entry(key(account, row, state)).or_default() -= time;
+        prop_assert!((0..=time).contains(&alone) && account.int(row, "typical_ns") == Some(0));
+        prop_assert!(account.int(row, "above").is_none_or(|above| above < account.int(row, "node").unwrap()));
+    }
+    prop_assert!(states.values().all(|rest| *rest == 0), "{states:?}");
     Ok(())
 }
 
@@ -156,7 +183,12 @@ fn slow(a: &Analysed, ends: Option<Tid>) -> Vec<Row> {
                 a.threads.iter().enumerate().filter(|(_, b)| b.thread == thread && b.state == ThreadState::Blocked);
             let waits =
                 blocked.filter(|(_, b)| b.span.start < at).max_by_key(|(_, b)| b.span.start).map(|(place, _)| place);
-            left.push((thread, waits));
+            // All that the waker left since belongs to a later time, but for the thread from which the path comes.
+            let place = left.iter().position(|(of, _)| *of == waker);
+            left.truncate(place.unwrap_or(left.len()));
+            if thread != waker {
+                left.push((thread, waits));
+            }
             (next, tid) = (Some(waker), None);
         } else if woken {
             // A thread that began since is not gone back to.
@@ -279,13 +311,13 @@ proptest! {
 
 fn is_the_slow_one(mode: Mode, seed: u64, steps: usize) -> Result<(), TestCaseError> {
     let (a, ends) = drawn(mode, seed, steps);
-    let Ok([path, sums]) = critical(&a, ends) else {
+    let Ok([path, sums, account]) = critical(&a, ends) else {
         prop_assert!(a.threads.iter().all(|s| Some(s.tid) != ends || s.span.overlap(a.span).is_none()));
         return Ok(());
     };
     // Sums of unbounded times saturate.
     if mode != Mode::Garbage {
-        holds(&a, &path, &sums)?;
+        holds(&a, &path, &sums, &account)?;
         let width = tables::CRITICAL_PATH.cols.len();
         let mut wanted = slow(&a, ends);
         wanted.iter_mut().for_each(|row| row.resize(width, Value::Null));
@@ -308,7 +340,7 @@ fn random_paths_are_of_all_kinds() {
     let mut seen = BTreeMap::<String, usize>::new();
     for seed in 0..200 {
         let (a, ends) = drawn(Mode::Whole, seed, 200);
-        let Ok([path, _]) = critical(&a, ends) else { continue };
+        let Ok([path, ..]) = critical(&a, ends) else { continue };
         for row in 0..path.rows.len() {
             *seen.entry(path.text(row, "state").unwrap().to_owned()).or_default() += 1;
             let woken = row > 0 && path.int(row - 1, "thread") != path.int(row, "thread");

@@ -1,16 +1,18 @@
 //! The critical path of a part of a trace. A backward pass over the threads' stretches finds those on the path; a forward pass over
 //! these and the rest of the timeline classifies each piece. Between the two passes, the path is kept in a temporary file.
 
+mod accounted;
 mod windows;
 
-pub use windows::{PathSums, PathWindow};
+pub use accounted::{AccountedPaths, PathWindows};
+pub use windows::PathWindow;
 
 use crate::read::inferred::WithInferred;
 use crate::session::Kind;
 use crate::tables::totals::{followed, followed_of};
 use crate::{EngineError, Session};
 use account::{Collector, Sink as _, Stretches};
-use analysis::critical::{End, LastRan, Piece, Pieces, Sums, Walk};
+use analysis::critical::{End, Foreign, LastRan, Piece, Pieces, Sums, Walk};
 use analysis::{Begins, Context};
 use model::{
     CpuId, CpuStretch, MadeFrom, Ns, Row, Rows, Span, TableDef, ThreadKey, ThreadStretch, Tid, TimelineEvent, tables,
@@ -27,7 +29,8 @@ impl Session {
     }
 
     /// Sets the thread with which the critical path ends: the last instance of this TID that began before the end of the range. By
-    /// default, it is the thread that ran last ([`LastRan`]), in the recorded program if that is known.
+    /// default, it is the first thread of the recorded program, if its exit ends that; else the thread that ran last ([`LastRan`]), in the
+    /// recorded program if that is known.
     #[must_use]
     pub fn with_path_end(mut self, thread: Tid) -> Self {
         self.ends = Some(End::Tid(thread));
@@ -53,8 +56,12 @@ impl Session {
     /// Writes the rows of a table of the critical path.
     pub(crate) fn critical(&self, def: &TableDef, span: Option<Span>, out: &mut dyn Rows) -> Result<(), EngineError> {
         let Some(within) = self.within(span) else { return Ok(()) };
+        if def.name == tables::OBJECTIVE_TIME.name {
+            self.account(self.windows.as_ref(), span, &Foreign::default())?.account.rows(out);
+            return Ok(());
+        }
         let mut sums = (def.name == tables::CRITICAL_BY_THREAD.name).then(Sums::default);
-        let ran = self.path_to(self.ends, within, |piece| match &mut sums {
+        let ran = self.path_to(self.ends, within, &Foreign::default(), |piece| match &mut sums {
             Some(sums) => sums.push(piece),
             None => piece.row(out),
         })?;
@@ -69,18 +76,20 @@ impl Session {
         Ok(())
     }
 
-    /// Passes on the pieces of a path in order of time. It leads to `end`, or by default to the thread that ran last. Returns
-    /// whether any thread ran.
+    /// Passes on the pieces of a path in order of time. It leads to `end`, or by default to the thread that ran last; a thread is alone while
+    /// only `foreign` threads run. Returns whether any thread ran.
     pub(crate) fn path_to(
         &self,
         end: Option<End>,
         span: Span,
+        foreign: &Foreign,
         mut each: impl FnMut(&Piece),
     ) -> Result<bool, EngineError> {
         let ready_known = self.summary().ready_known;
         let mut forwards = |stretches: &Stretches, path: &Collector, followed: &[CpuId]| {
             let mut pieces =
-                Pieces::new(&Context { machine: self.machine(), span, to_end: false, followed, ready_known });
+                Pieces::new(&Context { machine: self.machine(), span, to_end: false, followed, ready_known })
+                    .with_foreign(foreign.clone());
             stretches.timeline_with(path, |timeline| {
                 pieces.push(timeline, &mut each);
                 Ok::<_, EngineError>(())
@@ -147,8 +156,13 @@ impl Session {
     }
 }
 
-/// Finds the thread that ran last: in the recorded program, and of all threads.
+/// The first thread of the recorded program ends it if it exits in this last part (1/20) of the range.
+const LAST_PART: i64 = 20;
+
+/// Finds the thread that ran last: in the recorded program, and of all threads. The first thread of the program comes before both, if its exit
+/// ends the program.
 struct Last {
+    main: Option<ThreadKey>,
     focus: HashSet<ThreadKey>,
     of_focus: LastRan,
     of_all: LastRan,
@@ -156,11 +170,18 @@ struct Last {
 
 impl Last {
     fn new(session: &Session, span: Span) -> Result<Self, EngineError> {
-        let mut focus = HashSet::new();
+        let (mut focus, mut main, end) = (HashSet::new(), None, Ns(session.full_summary().span_ns));
         if let Some(pid) = session.facts().focus.map(i64::from) {
-            session.each_thread(&mut |t| focus.extend(t.is_of(pid).then_some(t.thread)))?;
+            session.each_thread(&mut |t| {
+                let exit = end - t.exited;
+                if t.tid == pid && t.exited > Ns::ZERO && exit <= span.end && exit >= span.end - span.len() / LAST_PART
+                {
+                    main = Some(t.thread);
+                }
+                focus.extend(t.is_of(pid).then_some(t.thread));
+            })?;
         }
-        Ok(Self { focus, of_focus: LastRan::new(span), of_all: LastRan::new(span) })
+        Ok(Self { main, focus, of_focus: LastRan::new(span), of_all: LastRan::new(span) })
     }
 
     fn push(&mut self, cpus: &[CpuStretch]) -> Result<(), EngineError> {
@@ -171,7 +192,7 @@ impl Last {
     }
 
     fn thread(&self) -> Option<ThreadKey> {
-        self.of_focus.thread().or(self.of_all.thread())
+        self.main.or(self.of_focus.thread()).or(self.of_all.thread())
     }
 }
 

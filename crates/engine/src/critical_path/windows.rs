@@ -10,11 +10,11 @@ use crate::tables::rows::Batches;
 use crate::tables::totals::{followed, followed_of};
 use crate::{EngineError, RowCallback, Session};
 use account::{Collector, Stretches};
-use analysis::critical::{Causes, End, LastRan, Piece, Pieces, Sums, Walk, Window};
+use analysis::critical::{Causes, End, Foreign, LastRan, Piece, Pieces, Walk, Window};
 use analysis::frames::TimedFrame;
 use analysis::{Begins, Context};
-use model::{CpuId, CpuStretch, Ns, Pid, Span, Table, ThreadKey, ThreadStretch, Timeline, tables};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use model::{CpuId, CpuStretch, Pid, Span, ThreadKey, ThreadStretch, Timeline, tables};
+use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use store::Folder;
 
@@ -146,40 +146,14 @@ pub struct PathWindow {
     pub thread: ThreadKey,
 }
 
-/// The sums of the critical paths of some windows.
-#[derive(Clone, Debug)]
-pub struct PathSums {
-    /// The sums of all windows: rows of [`tables::CRITICAL_BY_THREAD`].
-    pub by_thread: Table,
-    /// The time of each thread on the path of each window, by thread key.
-    pub windows: Vec<BTreeMap<ThreadKey, Ns>>,
-}
-
 impl Session {
-    /// Returns the sums of the critical paths of some windows.
-    ///
-    /// # Errors
-    /// The trace cannot be read.
-    pub fn path_sums(&self, windows: &[PathWindow]) -> Result<PathSums, EngineError> {
-        let (mut sums, mut by_window) = (Sums::default(), vec![BTreeMap::<ThreadKey, Ns>::new(); windows.len()]);
-        self.pieces_of_windows(windows, &mut |window, piece| {
-            sums.push(piece);
-            *by_window[window].entry(piece.thread).or_default() += piece.span.len();
-            Ok(())
-        })?;
-        let mut by_thread = Table::new(&tables::CRITICAL_BY_THREAD);
-        let total = windows.iter().map(|window| window.span.len()).sum();
-        sums.finish(Span::new(Ns::ZERO, total), &mut by_thread);
-        Ok(PathSums { by_thread, windows: by_window })
-    }
-
     /// Passes on the rows of [`tables::CRITICAL_PATH`] of some windows.
     ///
     /// # Errors
     /// The trace cannot be read, or `each` failed.
     pub fn path_rows(&self, windows: &[PathWindow], each: RowCallback<'_>) -> Result<(), EngineError> {
         let mut out = Batches::new(each);
-        self.pieces_of_windows(windows, &mut |_, piece| {
+        self.pieces_of_windows(windows, &Foreign::default(), &mut |_, piece| {
             piece.row(&mut out);
             out.check()
         })?;
@@ -188,9 +162,14 @@ impl Session {
 
     /// Passes on the pieces of the paths of some windows, each with the index of its window; of windows that do not overlap, in order
     /// of time.
-    fn pieces_of_windows(&self, windows: &[PathWindow], each: PieceCallback<'_>) -> Result<(), EngineError> {
+    pub(super) fn pieces_of_windows(
+        &self,
+        windows: &[PathWindow],
+        foreign: &Foreign,
+        each: PieceCallback<'_>,
+    ) -> Result<(), EngineError> {
         let frames: Vec<TimedFrame> = windows.iter().map(|of| TimedFrame::of(of.span, of.thread)).collect();
-        self.pieces(&frames.iter().collect::<Vec<_>>(), each)
+        self.pieces_beside(&frames.iter().collect::<Vec<_>>(), foreign, each)
     }
 
     /// Returns, for each frame, the causes on its critical path and the thread with which that path ends. The thread is unknown if
@@ -211,6 +190,16 @@ impl Session {
 
     /// Passes on the pieces of the critical path of each frame, with the index of the frame.
     pub(crate) fn pieces(&self, frames: &[&TimedFrame], each: PieceCallback<'_>) -> Result<(), EngineError> {
+        self.pieces_beside(frames, &Foreign::default(), each)
+    }
+
+    /// [`Self::pieces`]; a thread is alone while only `foreign` threads run.
+    fn pieces_beside(
+        &self,
+        frames: &[&TimedFrame],
+        foreign: &Foreign,
+        each: PieceCallback<'_>,
+    ) -> Result<(), EngineError> {
         if frames.is_empty() {
             return Ok(());
         }
@@ -222,7 +211,7 @@ impl Session {
             let (long, held): (Vec<WindowPath>, Vec<WindowPath>) = paths.into_iter().partition(|path| path.is_long);
             let context = Context { machine: self.machine(), span: hull, to_end: false, followed, ready_known };
             let mut groups: Vec<Group> =
-                disjoint_groups(held).into_iter().map(|paths| Group::new(&context, paths)).collect();
+                disjoint_groups(held).into_iter().map(|paths| Group::new(&context, paths, foreign)).collect();
             stretches.timeline_with(&Collector::default(), |timeline| {
                 groups.iter_mut().try_for_each(|group| group.push(timeline, each))
             })?;
@@ -241,7 +230,7 @@ impl Session {
         };
         for path in long {
             let mut result = Ok(());
-            self.path_to(path.end, path.span, |piece| {
+            self.path_to(path.end, path.span, foreign, |piece| {
                 if result.is_ok() {
                     result = each(path.frame, piece);
                 }
@@ -333,10 +322,10 @@ struct Group {
 }
 
 impl Group {
-    fn new(context: &Context<'_>, paths: Vec<WindowPath>) -> Self {
+    fn new(context: &Context<'_>, paths: Vec<WindowPath>, foreign: &Foreign) -> Self {
         let of_frames = paths.iter().map(|l| (l.span, l.frame)).collect();
         let windows = paths.into_iter().map(|l| Window::new(l.span, l.stretches)).collect();
-        Self { pieces: Pieces::of(context, windows), windows: of_frames }
+        Self { pieces: Pieces::of(context, windows).with_foreign(foreign.clone()), windows: of_frames }
     }
 
     /// Adds CPU stretches and events; the thread stretches are those of the paths.
@@ -378,7 +367,7 @@ fn disjoint_groups(mut paths: Vec<WindowPath>) -> Vec<Vec<WindowPath>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{MaybeNs, Prio, Reason, ThreadState, Tid};
+    use model::{MaybeNs, Ns, Prio, Reason, ThreadState, Tid};
 
     /// Thread 1 alternates between running and blocked, one nanosecond each.
     fn stretches() -> Vec<ThreadStretch> {

@@ -2,7 +2,7 @@
 
 use crate::{EngineError, Session, did_you_mean};
 use model::tables::{frames, threads};
-use model::{Row, TableDef, ThreadKey, Value, tables};
+use model::{Ns, Row, TableDef, ThreadKey, Value, tables};
 use std::collections::{BTreeSet, HashSet};
 
 /// The columns that identify threads, processes, and the programs of frames, in any table.
@@ -97,6 +97,7 @@ impl Session {
                     tid: tid.0.into(),
                     pid: row.get(threads::PID),
                     name: row.get(threads::NAME.or_empty()),
+                    exited: row.get(threads::EXITED_NS),
                 });
             }
             Ok(())
@@ -112,6 +113,8 @@ pub(crate) struct Thread<'a> {
     /// `None` if the process was not recorded.
     pub(crate) pid: Option<i64>,
     name: &'a str,
+    /// The time after its exit, ns.
+    pub(crate) exited: Ns,
 }
 
 impl Thread<'_> {

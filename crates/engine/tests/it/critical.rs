@@ -1,13 +1,14 @@
 //! The critical path in files and in their imported folders.
 
-use engine::{Infer, PassOptions, PathWindow, Session, Target, import, open_source};
+use engine::critical::{Foreign, Which};
+use engine::{Infer, PassOptions, PathWindow, PathWindows, Session, Target, import, open_source};
 use model::{Ns, Row, Span, Tid, Value, tables};
 use std::collections::BTreeMap;
 use std::path::Path;
 use testkit::corpus;
 use testkit::{Mode, Random, Rng, perf_script};
 
-const TABLES: [&str; 2] = ["critical_path", "critical_by_thread"];
+const TABLES: [&str; 3] = ["critical_path", "critical_by_thread", "objective_time"];
 
 fn rows(session: &Session, table: &str, span: Option<Span>) -> Result<Vec<Vec<Value>>, String> {
     let mut all = Vec::new();
@@ -112,7 +113,13 @@ fn windows_have_the_sums_of_their_own_paths() {
             true
         });
         let windows: Vec<PathWindow> = windows.into_iter().map(|(window, _)| window).collect();
-        let sums = session.path_sums(&windows).unwrap();
+        let all = windows.iter().map(|window| (*window, Some(Which::Slow))).collect();
+        let of = PathWindows { all, own: windows.len() };
+        let sums = session.account(Some(&of), None, &Foreign::default()).unwrap();
+        let by_node = |of: &BTreeMap<usize, Ns>| of.values().copied().sum::<Ns>();
+        let accounted: Vec<Ns> = sums.account.windows.iter().map(by_node).collect();
+        let lengths: Vec<Ns> = windows.iter().map(|window| window.span.len()).collect();
+        assert_eq!(accounted, lengths, "{seed}: the account of each window sums to it");
         assert_eq!(sums.windows, by_window, "{seed}");
         let column = |of| {
             sums.by_thread

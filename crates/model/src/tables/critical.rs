@@ -18,7 +18,8 @@ table! {
               on with that one: with what it did, or with the rest of its own wait. In sources without wakeup flags (see the table `wakers`), a wakeup by an \
               interrupt that hit a running thread is attributed to that thread. If no ready time follows a wakeup, \
               its waker is unknown. `--thread TID` selects the thread that the path ends with (the last instance of \
-              that TID). By default, it is the thread that runs at the end, the one switched in last if there are \
+              that TID). By default, it is the first thread of the recorded program if it exits in the last twentieth of the range; otherwise \
+              the thread that runs at the end, the one switched in last if there are \
               several, or the one that ran last if none runs: of the threads of the recorded program if that is \
               known and any of them ran, otherwise of all threads. No rows if no thread ran.",
         key: [START_NS],
@@ -95,6 +96,49 @@ table! {
                 "Of a lock, key of the thread that held it when they began; of several threads, the one of the longest waits. Null if unknown.",
             RELEASED_BY: Option<Thread> =
                 "Key of the thread that ended them; of several threads, the one of the longest waits. 0: an interrupt, as at a timeout. Null if unknown.",
+        }
+    }
+}
+
+table! {
+    /// Where the time of the objective went.
+    OBJECTIVE_TIME: objective_time {
+        version: 1,
+        made_from: CriticalPath,
+        large: false,
+        doc: "Where the time of the objective went: its critical path (table `critical_path`) as a tree of who waited for whom. A node is a role of threads \
+              (of one process, with names that differ only by a number at the end) and what the threads of the node above waited for until one of these \
+              woke them. The threads at the end of the path are in the node without a node above. All rows together sum to the path. Where a thread waited \
+              for one that slept itself, until a timer or a device woke it, that time is in the node of the one that slept. `corewise diagnose` reads this \
+              table for its objective: the slow periods, requests or marks beside the typical ones. Other commands show it for the path to the end of the \
+              requested range. At most 2,000 nodes are told apart, to a depth of 16.",
+        key: [NODE, STATE, CORE_TYPE, QUEUED_BEHIND, REASON, KIND, OBJECT, NAME],
+        columns: {
+            NODE: Count = "Number of the node, from 1. Each comes after the one above.",
+            ABOVE: Option<Count> = "The node whose threads waited; null at the end of the path.",
+            THREAD: Thread = "Key of the thread; of several threads of the role, the one with the most time.",
+            THREADS: Count = "Number of threads of the role that are in this node.",
+            FOR_REASON: Option<Word> = "The system call in which those above waited, as in the table `wait_objects`; null if unknown.",
+            FOR_KIND: Option<Word> =
+                "What they waited for, as in the table `wait_objects`, without `other`. `start`: this thread created them. Of an epoll set, what became \
+                 ready in it. Null at the end of the path, and if unknown.",
+            FOR_OBJECT: Option<Address> = "Which one, as in the table `wait_objects`; null of kinds where each wait has its own.",
+            FOR_NAME: Option<FilePath> = "Its path, or its addresses.",
+            STATE: Word =
+                "What the threads of the node did: `running`, `running_sibling_busy` (an SMT sibling ran too), `ready`, `wakeup_latency`, `throttled`, \
+                 `blocked`, `exited`, `unknown`; as in the table `critical_path`.",
+            CORE_TYPE: Option<CoreType> = "Running: the type of the core.",
+            QUEUED_BEHIND: Option<Thread> = "Ready: a thread of the role that ran instead; null if unknown.",
+            REASON: Option<Word> = "Blocked: the system call that waits, as in the table `wait_objects`.",
+            KIND: Option<Word> = "Blocked: what it waits for.",
+            OBJECT: Option<Address> = "Blocked: which one.",
+            NAME: Option<FilePath> = "Blocked: its path, or its addresses.",
+            SLOW_NS: Ns = "Time on the path in the slow windows, or on the whole path.",
+            TYPICAL_NS: Ns = "Time on the path in the typical windows with which the slow ones are compared.",
+            ALONE_NS: Ns = "The part of `slow_ns` in which no other thread of the program ran.",
+            IDLE_NS: Ns = "The idle time of the other CPUs during `slow_ns`, over all of them.",
+            SLOW: Count = "Number of slow windows; 1 for the whole path.",
+            TYPICAL: Count = "Number of typical windows.",
         }
     }
 }

@@ -366,6 +366,7 @@ pub const ALL: &[&TableDef] = &[
     &PLACEMENT,
     &SLOWER_CORES,
     &MARKS,
+    &OBJECTIVE_TIME,
     &CRITICAL_BY_THREAD,
     &CRITICAL_PATH,
     &SLOW_FRAMES,

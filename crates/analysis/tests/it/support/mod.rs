@@ -7,7 +7,7 @@ pub mod parked;
 pub mod throttled;
 
 use account::{Accountant, Collector, Rules, Totals};
-use analysis::critical::{End, LastRan, Pieces, Sums, Walk};
+use analysis::critical::{Account, End, LastRan, Parts, Pieces, Sums, Walk, Which};
 use analysis::{Begins, Context, Running, ThreadGroups};
 use changes::{Allowed, Changes, MarkEvent, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
@@ -38,6 +38,7 @@ pub struct Analysed {
     pub marks: Vec<MarkEvent>,
     /// The first has number 1.
     pub names: Vec<Box<str>>,
+    pub groups: Arc<ThreadGroups>,
     pub tables: BTreeMap<&'static str, Table>,
 }
 
@@ -292,7 +293,8 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     running.callchains(&Stacks { chains, names: names.clone() });
     let totals_of_threads = totals.threads.all().unwrap();
     let named = totals_of_threads.iter().map(|t| (t.thread, t.tid, t.name.as_deref(), t.pid));
-    running.groups(&Arc::new(ThreadGroups::new(named)));
+    let groups = Arc::new(ThreadGroups::new(named));
+    running.groups(&groups);
     let (mut threads, mut cpus, mut events) = (Vec::new(), Vec::new(), Vec::new());
     let each = |timeline: &Timeline<'_>| {
         running.push(timeline);
@@ -318,6 +320,7 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
         settings,
         marks,
         names,
+        groups,
         tables,
     }
 }
@@ -326,8 +329,9 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
 ///
 /// # Errors
 /// No thread has the TID.
-pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 2], Tid> {
-    let mut tables = [Table::new(&tables::CRITICAL_PATH), Table::new(&tables::CRITICAL_BY_THREAD)];
+pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 3], Tid> {
+    let mut tables =
+        [&tables::CRITICAL_PATH, &tables::CRITICAL_BY_THREAD, &tables::OBJECTIVE_TIME].map(|def| Table::new(def));
     let mut last = LastRan::new(a.span);
     last.push(&a.cpus);
     let Some(end) = ends.map(End::Tid).or_else(|| last.thread().map(End::Thread)) else { return Ok(tables) };
@@ -343,16 +347,21 @@ pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 2], Tid> {
     let ready_known = a.totals.ready_known;
     let mut pieces =
         Pieces::new(&Context { machine: &a.machine, span: a.span, to_end: false, followed: &followed, ready_known });
-    let mut sums = Sums::default();
+    let (mut sums, mut parts) = (Sums::default(), Parts::new([Some(Which::Slow)]));
     let mut each = |piece: &analysis::critical::Piece| {
         piece.row(&mut tables[0] as &mut dyn Rows);
         sums.push(piece);
+        parts.push(0, piece);
     };
     pieces.push(&Timeline { threads: &path, cpus: &a.cpus, events: &a.events }, &mut each);
     pieces.finish(&mut each);
-    a.tables["object_waits"].rows_of(tables::object_waits::Table).for_each(|row| sums.wait(&row));
+    a.tables["object_waits"].rows_of(tables::object_waits::Table).for_each(|row| {
+        sums.wait(&row);
+        parts.wait(&row);
+    });
     sums.all_waits();
     sums.finish(a.span, &mut tables[1]);
+    Account::new(parts.complete(), &a.groups).rows(&mut tables[2]);
     Ok(tables)
 }
 
