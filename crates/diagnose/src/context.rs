@@ -3,10 +3,12 @@
 use crate::costs::MeasuredCosts;
 use crate::finding::{Action, Claim, Confidence, Evidence, Finding, Severity, Subject};
 use crate::objective::{self, ObjectivePath};
+use crate::program::Program;
 use crate::rule::{Rule, Threshold};
 use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
-use engine::{EngineError, Facts, Offer, PathSums, PathWindow, Session, Summary, ThreadNames};
-use model::tables::{cpus, ready_wait, switch_causes};
+use engine::critical::Foreign;
+use engine::{AccountedPaths, EngineError, Facts, Offer, PathWindows, Session, Summary, ThreadNames};
+use model::tables::{cpus, ready_wait, switch_causes, threads};
 use model::words::{grouped, short};
 use model::{Amount, AnyColumn, Fix, Ns, Row, Span, Table, TableType, ThreadKey, Threads, Tid, tables};
 use std::collections::BTreeMap;
@@ -57,9 +59,25 @@ impl<'a> RuleContext<'a> {
         self.objective.is_some_and(|of| of.is_of_thread(thread) && of.objective.deadline_ns.is_none())
     }
 
-    /// The sums of the critical paths of some windows.
-    pub(crate) fn path_sums(&self, windows: &[PathWindow]) -> Result<PathSums, EngineError> {
-        self.session.path_sums(windows)
+    /// The critical paths of some windows, or (`None`) to the end of the analysed range.
+    pub(crate) fn account(
+        &self,
+        windows: Option<&PathWindows>,
+        foreign: &Foreign,
+    ) -> Result<AccountedPaths, EngineError> {
+        self.session.account(windows, self.part, foreign)
+    }
+
+    /// The threads that are not of the recorded program.
+    pub(crate) fn foreign(&self, program: &Program) -> Result<Foreign, EngineError> {
+        let mut foreign = Foreign::default();
+        self.each_row(threads::Table, |row| {
+            let thread = row.get(threads::THREAD);
+            if !program.is_own(thread) || self.is_kernel_thread(thread) {
+                foreign.insert(thread);
+            }
+        })?;
+        Ok(foreign)
     }
 
     /// Returns the same context with the thresholds of another rule.
@@ -82,12 +100,12 @@ impl<'a> RuleContext<'a> {
             return Ok(());
         }
         if let Some(objective) = self.objective {
-            if let (Some(sums), true) = (&objective.sums, def.name == tables::CRITICAL_BY_THREAD.name) {
-                sums.by_thread.rows_of(table).for_each(|row| each(&row));
+            if def.name == tables::CRITICAL_BY_THREAD.name {
+                objective.paths.by_thread.rows_of(table).for_each(|row| each(&row));
                 return Ok(());
             }
-            if let (Some(windows), true) = (&objective.windows, def.name == tables::CRITICAL_PATH.name) {
-                return self.session.path_rows(windows, &mut |rows| {
+            if let (Some(windows), true) = (objective.own_windows(), def.name == tables::CRITICAL_PATH.name) {
+                return self.session.path_rows(&windows, &mut |rows| {
                     rows.iter().for_each(|cells| each(&Row::new(cells)));
                     Ok(())
                 });

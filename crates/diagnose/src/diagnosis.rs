@@ -1,5 +1,6 @@
 //! Checks all rules on a trace.
 
+use crate::account::{self, Statement};
 use crate::context::{RuleContext, span};
 use crate::costs::{MeasuredCosts, is_figure};
 use crate::finding::{Evidence, Finding, Severity, Subject};
@@ -84,6 +85,8 @@ pub struct Diagnosis {
     pub system: Option<System>,
     /// What the program is judged by; `None` for a frame log.
     pub objective: Option<Objective>,
+    /// Where the time of the objective went: at most three statements, the largest part first. Each holds whether or not a rule knows why.
+    pub account: Vec<Statement>,
     /// The share of the CPUs' time in which threads ran, 0 to 1; `None` for a frame log.
     pub cpus_busy: Option<f64>,
     /// The figures of a machine that the findings use, and whose they are: a sentence each, without a full stop.
@@ -133,6 +136,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         span: span(session, options.part),
         system: System::of_format(&session.facts().format),
         objective: None,
+        account: Vec::new(),
         cpus_busy: None,
         figures: Vec::new(),
         findings: Vec::new(),
@@ -149,6 +153,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
     let program = Program::new(&ctx)?;
     let path = ObjectivePath::new(&ctx, &program, options.target.as_ref())?;
     diagnosis.cpus_busy = cpus_busy(&ctx)?;
+    diagnosis.account = account::statements(&ctx, &program, &path)?;
     for rule in options.rules() {
         let ctx = context(rule)?.with_objective(&path);
         match (rule.check)(&ctx)? {
@@ -179,6 +184,9 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
             if path.limit(finding) {
                 finding.severity = finding.severity.min(ctx.severity(finding.counted_ns()));
             }
+            if finding.subject == Subject::Program && finding.is_beside() {
+                finding.severity = Severity::Low;
+            }
         }
         let (mut others, own): (Vec<_>, Vec<_>) = diagnosis.findings.into_iter().partition(|f| program.is_other(f));
         others.iter_mut().for_each(|finding| finding.severity = Severity::Low);
@@ -190,6 +198,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         let figures = diagnosis.findings.iter().flat_map(|finding| &finding.assumptions).filter(|of| is_figure(of));
         diagnosis.figures = figures.cloned().collect::<BTreeSet<_>>().into_iter().collect();
     }
+    account::link(&ctx, &mut diagnosis.account, &diagnosis.findings);
     diagnosis.objective = Some(path.objective);
     Ok(diagnosis)
 }
@@ -252,16 +261,13 @@ fn cpus_busy(ctx: &RuleContext<'_>) -> Result<Option<f64>, EngineError> {
     Ok((all > Ns::ZERO && is_known).then(|| (running.as_f64() / all.as_f64()).min(1.0)))
 }
 
-/// Savings of less than this are printed as 0.000 ms.
-const SHOWN_NS: Ns = Ns(500);
-
 /// Whether a finding estimates a saving, and the best estimate is nothing.
 fn saves_nothing(finding: &Finding) -> bool {
     finding.subject == Subject::Program
         && finding.range_ns[1] > Ns::ZERO
         && [finding.recoverable_ns, finding.delay_ns, finding.cpu_ns.unwrap_or(Ns::ZERO)]
             .iter()
-            .all(|ns| *ns < SHOWN_NS)
+            .all(|ns| *ns < Finding::SHOWN_NS)
 }
 
 /// Whether a finding is about moving threads that the kernel bound to their CPUs.

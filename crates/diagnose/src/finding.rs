@@ -204,6 +204,15 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Savings of less than this are printed as 0.000 ms.
+    pub(crate) const SHOWN_NS: Ns = Ns(500);
+
+    /// Whether the objective gains nothing from it: it lies beside the objective.
+    #[must_use]
+    pub fn is_beside(&self) -> bool {
+        self.recoverable_ns < Self::SHOWN_NS
+    }
+
     /// The time by which findings are ranked, ns: the best estimate, or the lower bound if the confidence is low.
     #[must_use]
     pub fn counted_ns(&self) -> Ns {

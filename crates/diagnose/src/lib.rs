@@ -4,6 +4,7 @@
 //! A rule reads only tables, never events, so everything it reports can be looked up in rows. A new rule is a file in `rules/`, a
 //! line in [`RULES`] and a case.
 
+mod account;
 mod blocks;
 mod context;
 mod costs;
@@ -33,6 +34,7 @@ mod unmarked;
 mod waits_for;
 mod worst;
 
+pub use account::{About as StatementAbout, Statement};
 pub use blocks::{About, Detail, Line, blocks, lines, tone};
 pub use diagnosis::{Diagnosis, NotChecked, Options, System, choice_tables, choose, diagnose};
 pub use finding::{Action, Claim, Confidence, Evidence, Finding, Interval, Severity, Subject};

@@ -88,6 +88,11 @@ impl Program {
         self.of.is_focus(thread)
     }
 
+    /// Whether a thread is of the recorder, by its key.
+    pub(crate) fn is_of_recorder(&self, thread: ThreadKey) -> bool {
+        self.recorder.is_some() && self.of.process(thread) == self.recorder
+    }
+
     /// Whether a finding is about the recorder only.
     pub(crate) fn is_recorder(&self, finding: &Finding) -> bool {
         finding.subject == Subject::Program

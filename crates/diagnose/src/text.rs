@@ -22,6 +22,10 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
     if let Some(objective) = &diagnosis.objective {
         out.line(0, &format!("Objective: {}", objective.sentence));
     }
+    for statement in &diagnosis.account {
+        let finding = statement.finding.map_or_else(String::new, |at| format!("; see finding {at}"));
+        out.line(0, &format!("{}{finding}.", statement.text));
+    }
     match diagnosis.findings.len() {
         0 if diagnosis.checked.is_empty() && verbose => out.line(0, "No rule could be checked"),
         0 if diagnosis.checked.is_empty() => {

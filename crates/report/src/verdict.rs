@@ -30,6 +30,10 @@ pub fn write(
     findings: &Findings<'_>,
 ) -> Result<(), EngineError> {
     page.heading("Verdict");
+    for statement in findings.diagnosis().iter().flat_map(|diagnosis| &diagnosis.account) {
+        let finding = statement.finding.map_or_else(String::new, |at| format!("; see finding {at}"));
+        page.item(&format!("{}{finding}.", plain(&statement.text)));
+    }
     if let Some(words) = worst(session, findings) {
         page.item(&words);
     } else if chosen.left_out {

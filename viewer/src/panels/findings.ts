@@ -13,6 +13,8 @@ import type { Jumps } from "../ui/jumps";
 export interface Diagnosis {
   /** What the program is judged by; null for a frame log. */
   readonly objective: { readonly sentence: string } | null;
+  /** Where its time went: the largest parts. */
+  readonly account: readonly { readonly text: string }[];
   readonly findings: readonly Finding[];
   readonly checked: readonly string[];
   readonly not_checked: readonly { readonly rule: string; readonly why: string }[];
@@ -73,6 +75,7 @@ export class Findings {
     this.panel.replaceChildren(
       heading("Findings"),
       ...(diagnosis.objective ? [paragraph(`Objective: ${diagnosis.objective.sentence}.`)] : []),
+      ...diagnosis.account.map((statement) => paragraph(`${statement.text}.`)),
       diagnosis.findings.length > 0 ? list : nothing,
       folded(`Rules checked (${diagnosis.checked.length})`, diagnosis.checked.map((rule) => [rule, about.get(rule) ?? ""])),
       folded(`Rules not checked (${diagnosis.not_checked.length})`, diagnosis.not_checked.map(({ rule, why }) => [rule, why])),

@@ -33,8 +33,8 @@ pub struct Args {
     trace: PathBuf,
     #[command(flatten)]
     period: Period,
-    /// What the program is judged by: end (of the recorded command), period:THREAD (lateness of a periodic thread), requests:THREAD, or
-    /// marks:NAME; THREAD is a name or TID. By default, what the trace shows
+    /// What the program is judged by: command (the end of the recorded one), frames (marked ones), mark:NAME, requests or requests:THREAD,
+    /// period:THREAD (lateness of a periodic thread), thread:THREAD or throughput; THREAD is a name or TID. By default, what the trace shows
     #[arg(long, value_name = "OBJECTIVE")]
     objective: Option<Target>,
     /// Output format: text, json for scripts (docs/diagnose.md), or sarif (SARIF 2.1.0) for CI

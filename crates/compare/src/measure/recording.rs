@@ -116,7 +116,7 @@ fn objective(
         Choice::Marks(name) => Some(format!("mark:{name}")),
         // Without an end, requests are what a server is judged by.
         Choice::Throughput => run.series.iter().find(|s| s.name.starts_with("request:")).map(|s| s.name.clone()),
-        Choice::End(_) => None,
+        Choice::End(_) | Choice::Thread(_) => None,
     };
     let Some(of) = name.and_then(|name| run.series.iter().find(|s| s.name == name)) else { return Ok(()) };
     run.objective = format!("{}.mean", of.name);

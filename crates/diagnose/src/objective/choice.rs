@@ -2,7 +2,7 @@
 
 use super::path::ObjectivePath;
 use super::periods::PeriodicThreads;
-use super::{Objective, ObjectiveKind, Target, marks, requests};
+use super::{Compared, Objective, ObjectiveKind, Target, marks, requests};
 use crate::context::RuleContext;
 use crate::program::Program;
 use engine::EngineError;
@@ -10,7 +10,7 @@ use model::tables::{self, threads};
 use model::{Ns, TableDef, ThreadKey, Tid};
 
 /// The tables that are read to choose an objective, and to tell which processes belong to the recorded program.
-pub(crate) const TABLES: [&TableDef; 12] = [
+pub(crate) const TABLES: [&TableDef; 11] = [
     &tables::CPUS,
     &tables::WAITS,
     &tables::SAMPLES,
@@ -21,7 +21,6 @@ pub(crate) const TABLES: [&TableDef; 12] = [
     &tables::MARK_STRETCHES,
     &tables::PERIODS,
     &tables::REQUESTS,
-    &tables::CRITICAL_BY_THREAD,
     &tables::THREADS,
 ];
 
@@ -36,6 +35,8 @@ pub enum Choice {
     Requests(String),
     /// The marks with this name.
     Marks(String),
+    /// What the thread with this key does.
+    Thread(ThreadKey),
     /// None of these: throughput.
     Throughput,
 }
@@ -54,10 +55,39 @@ impl Choice {
                 })?;
                 Self::End(name.0)
             }
+            Some(Target::Throughput) => Self::Throughput,
+            Some(Target::Thread(name)) => Self::thread(ctx, name)?,
             Some(Target::Period(name)) => Self::Period(PeriodicThreads::new(ctx)?.named(ctx, name)?),
-            Some(Target::Requests(name)) => Self::Requests(name.clone()),
+            Some(Target::Requests(Some(name))) => Self::Requests(name.clone()),
+            Some(Target::Requests(None)) => Self::Requests(requests::most(ctx)?),
+            Some(Target::Frames) => Self::Marks(marks::of_frames(ctx)?.ok_or_else(|| {
+                EngineError::NotFound(
+                    "--objective frames: no thread completed 20 marks whose name begins with `frame` (`corewise table TRACE marks` lists all \
+                     marks; --objective mark:NAME takes others)"
+                        .to_owned(),
+                )
+            })?),
             Some(Target::Marks(name)) => Self::Marks(name.clone()),
             None => Self::shown(ctx, program)?,
+        })
+    }
+
+    /// The thread of this name or TID: its periods, if it is periodic.
+    fn thread(ctx: &RuleContext<'_>, name: &str) -> Result<Self, EngineError> {
+        if let Ok(thread) = PeriodicThreads::new(ctx)?.named(ctx, name) {
+            return Ok(Self::Period(thread));
+        }
+        let (tid, mut found) = (name.parse().ok().map(Tid), None);
+        ctx.each_row(threads::Table, |row| {
+            let (thread, running) = row.all((threads::THREAD, threads::RUNNING_NS));
+            if ctx.full_name(thread) == name || tid == Some(row.get(threads::TID)) {
+                found = found.max(Some((running, thread)));
+            }
+        })?;
+        found.map(|(_, thread)| Self::Thread(thread)).ok_or_else(|| {
+            EngineError::NotFound(format!(
+                "--objective thread:{name}: no thread has this name or TID (`corewise table TRACE threads` lists all)"
+            ))
         })
     }
 
@@ -82,18 +112,37 @@ impl ObjectivePath {
     /// # Errors
     /// The trace cannot be read, or lacks what the user named.
     pub(crate) fn new(ctx: &RuleContext<'_>, program: &Program, target: Option<&Target>) -> Result<Self, EngineError> {
+        let foreign = ctx.foreign(program)?;
         let mut path = match Choice::new(ctx, program, target)? {
             Choice::End(name) => {
-                Self::to_end(ctx, Objective { name: Some(name), ..Objective::of(ObjectiveKind::End) })?
+                let objective = Objective { name: Some(name), ..Objective::of(ObjectiveKind::End) };
+                Self::to_end(ctx, objective, &foreign, true)?
             }
-            Choice::Period(thread) => PeriodicThreads::new(ctx)?.objective(ctx, thread)?,
-            Choice::Requests(name) => requests::objective(ctx, &name)?,
-            Choice::Marks(name) => marks::objective(ctx, &name)?,
-            Choice::Throughput => Self::unlimited(Objective::of(ObjectiveKind::Throughput)),
+            Choice::Period(thread) => PeriodicThreads::new(ctx)?.objective(ctx, thread, &foreign)?,
+            Choice::Requests(name) => requests::objective(ctx, &name, &foreign)?,
+            Choice::Marks(name) => marks::objective(ctx, &name, &foreign)?,
+            Choice::Thread(thread) => Self::of_thread(ctx, thread, &foreign)?,
+            Choice::Throughput => Self::to_end(ctx, Objective::of(ObjectiveKind::Throughput), &foreign, false)?,
         };
         path.objective.set = target.is_some();
         path.objective.sentence = path.objective.described();
         Ok(path)
+    }
+
+    /// The end of the recorded command, which is as plausible as a periodic thread that is hardly ever late; `None` if it is not, or if the user
+    /// set the objective.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub(crate) fn end_beside(&self, ctx: &RuleContext<'_>, program: &Program) -> Result<Option<Self>, EngineError> {
+        let is_healthy = self.objective.kind == ObjectiveKind::Period && self.compared == Compared::FewLate;
+        match command(ctx)? {
+            Some((name, true)) if is_healthy && !self.objective.set => {
+                let objective = Objective { name: Some(name), ..Objective::of(ObjectiveKind::End) };
+                Ok(Some(Self::to_end(ctx, objective, &ctx.foreign(program)?, true)?))
+            }
+            _ => Ok(None),
+        }
     }
 }
 

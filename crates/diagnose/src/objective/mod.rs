@@ -12,11 +12,13 @@ mod marks;
 mod path;
 mod periods;
 mod requests;
+mod windows;
 
 pub use choice::Choice;
 pub(crate) use choice::TABLES;
 pub(crate) use full_cpus::FullCpus;
 pub(crate) use path::ObjectivePath;
+pub(crate) use windows::Compared;
 
 use model::words::{ms, plural, time};
 use model::{Ns, ThreadKey, Tid};
@@ -28,10 +30,16 @@ use std::str::FromStr;
 pub enum Target {
     /// The end of the recorded command.
     End,
+    /// How much work is done in the analysed range.
+    Throughput,
+    /// What this thread does, by name or TID: its lateness if it is periodic, else its path to the end of the range.
+    Thread(String),
     /// The lateness of this periodic thread, by name or TID.
     Period(String),
-    /// The time of the requests that this thread answers, by name or TID.
-    Requests(String),
+    /// The time of the requests that this thread answers, by name or TID; `None`: of the thread that answers most.
+    Requests(Option<String>),
+    /// The time of the marks that are frames.
+    Frames,
     /// The time of the marks with this name; a final `*` matches any ending.
     Marks(String),
 }
@@ -43,11 +51,17 @@ impl FromStr for Target {
         let named =
             words.split_once(':').filter(|(_, name)| !name.is_empty()).map(|(kind, name)| (kind, name.to_owned()));
         match (words, named) {
-            ("end", _) => Ok(Self::End),
+            ("end" | "command", _) => Ok(Self::End),
+            ("throughput", _) => Ok(Self::Throughput),
+            ("frames", _) => Ok(Self::Frames),
+            ("requests", _) => Ok(Self::Requests(None)),
+            (_, Some(("thread", name))) => Ok(Self::Thread(name)),
             (_, Some(("period", name))) => Ok(Self::Period(name)),
-            (_, Some(("requests", name))) => Ok(Self::Requests(name)),
-            (_, Some(("marks", name))) => Ok(Self::Marks(name)),
-            _ => Err(format!("{words}: expected end, period:THREAD, requests:THREAD or marks:NAME")),
+            (_, Some(("requests", name))) => Ok(Self::Requests(Some(name))),
+            (_, Some(("mark" | "marks", name))) => Ok(Self::Marks(name)),
+            _ => Err(format!(
+                "{words}: expected command, throughput, frames, requests, or thread:THREAD, period:THREAD, requests:THREAD, mark:NAME"
+            )),
         }
     }
 }
@@ -64,6 +78,8 @@ pub enum ObjectiveKind {
     Requests,
     /// The time of marked frames.
     Marks,
+    /// What one thread does until the end of the analysed range.
+    Thread,
     /// How much work is done in the analysed range.
     Throughput,
 }
@@ -85,6 +101,8 @@ pub struct Objective {
     pub late: i64,
     /// By how much these were late in all, ns.
     pub late_ns: Ns,
+    /// How long the longest period or frame took, ns.
+    pub longest_ns: Ns,
     /// Whether `late_ns` contains the time between the marks.
     pub has_pauses: bool,
     /// The time from the begin of a period or frame within which its work is not late, ns; `None` if all of its time counts.
@@ -108,6 +126,7 @@ impl Objective {
             count: 0,
             late: 0,
             late_ns: Ns::ZERO,
+            longest_ns: Ns::ZERO,
             has_pauses: false,
             deadline_ns: None,
             tight: 0,
@@ -137,7 +156,11 @@ impl Objective {
             }
         };
         match self.kind {
-            ObjectiveKind::End => format!("the end of the recorded command ({name})"),
+            ObjectiveKind::End if self.set => format!("the end of the recorded command ({name})"),
+            ObjectiveKind::End => {
+                format!("the end of the recorded command ({name}), as no frames are marked and no steady periodic thread does its work")
+            }
+            ObjectiveKind::Thread => format!("what the thread {name}{tid} does until the end of the analysed range"),
             ObjectiveKind::Period if self.deadline_ns.is_none() && self.tight > 0 => {
                 format!(
                     "the response time of the periodic thread {name}{tid}, as {} left it less than a tenth of their time: {}",
@@ -162,13 +185,15 @@ mod tests {
 
     #[test]
     fn targets_are_parsed_and_others_are_refused() {
-        assert_eq!("end".parse(), Ok(Target::End));
+        assert_eq!(["end", "command"].map(str::parse), [Ok(Target::End), Ok(Target::End)]);
+        assert_eq!("thread:42".parse(), Ok(Target::Thread("42".to_owned())));
+        assert_eq!("requests".parse(), Ok(Target::Requests(None)));
         assert_eq!("period:Game".parse(), Ok(Target::Period("Game".to_owned())));
-        assert_eq!("requests:42".parse(), Ok(Target::Requests("42".to_owned())));
+        assert_eq!("requests:42".parse(), Ok(Target::Requests(Some("42".to_owned()))));
         assert_eq!("marks:frame:*".parse(), Ok(Target::Marks("frame:*".to_owned())));
         for bad in ["", "begin", "period", "period:", "end:x", "frames:x"] {
             let error = bad.parse::<Target>().unwrap_err();
-            assert!(error.contains("expected end, period:THREAD"), "{error}");
+            assert!(error.contains("expected command, throughput"), "{error}");
         }
     }
 }

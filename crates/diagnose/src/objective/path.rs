@@ -1,76 +1,44 @@
 //! The critical path to the objective, and what the objective gains from a finding.
 
+use super::windows::{Compared, LateWindows};
 use super::{Objective, ObjectiveKind};
 use crate::context::RuleContext;
 use crate::finding::{Finding, Subject};
 use crate::rules::COUNTS_LATENESS;
-use engine::{EngineError, PathSums, PathWindow};
+use engine::critical::Foreign;
+use engine::{AccountedPaths, EngineError, PathWindow, PathWindows};
 use model::tables::critical_by_thread;
-use model::{Ns, Span, ThreadKey};
+use model::{Ns, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The maximum number of late periods or frames whose paths are followed: the latest.
-const MAX_WINDOWS: usize = 4096;
-
-/// The late periods or frames: the ones that are latest, if there are too many.
-#[derive(Default)]
-pub(super) struct LateWindows {
-    latest: BTreeSet<(Ns, Ns, Ns, ThreadKey)>,
-    pub(super) count: i64,
-    pub(super) late: i64,
-    pub(super) late_ns: Ns,
-}
-
-impl LateWindows {
-    /// Adds a period or frame and by how much it was late.
-    pub(super) fn push(&mut self, window: PathWindow, late_ns: Ns) {
-        self.count += 1;
-        if late_ns > Ns::ZERO {
-            self.late += 1;
-            self.late_ns += late_ns;
-            self.latest.insert((late_ns, window.span.start, window.span.end, window.thread));
-            if self.latest.len() > MAX_WINDOWS {
-                self.latest.pop_first();
-            }
-        }
-    }
-
-    /// The windows in order of time, and by how much each was late.
-    fn finish(self) -> Vec<(PathWindow, Ns)> {
-        let window = |(late, start, end, thread)| {
-            let span = Span::new(start, end);
-            (PathWindow { span, thread }, late)
-        };
-        let mut windows: Vec<_> = self.latest.into_iter().map(window).collect();
-        windows.sort_by_key(|(window, _)| (window.span.start, window.span.end));
-        windows
-    }
-}
 
 /// An objective and the critical path to it.
 pub(crate) struct ObjectivePath {
     pub(crate) objective: Objective,
-    /// The late periods or frames; `None`: the path to the end of the analysed range.
-    pub(crate) windows: Option<Vec<PathWindow>>,
-    pub(crate) sums: Option<PathSums>,
+    /// The periods or frames, and those with which they are compared; `None`: the path to the end of the analysed range.
+    pub(crate) windows: Option<PathWindows>,
+    pub(crate) paths: AccountedPaths,
+    /// What the account of the windows explains, and the median of their lengths.
+    pub(crate) compared: Compared,
+    pub(crate) median: Ns,
     /// For each window, the most that the objective can gain, and the time of each thread on its path, ns. `None`: unlimited.
     gains: Option<Vec<(Ns, BTreeMap<ThreadKey, Ns>)>>,
 }
 
 impl ObjectivePath {
-    /// All that threads gain is counted.
-    pub(super) fn unlimited(objective: Objective) -> Self {
-        Self { objective, windows: None, sums: None, gains: None }
-    }
-
-    /// The path to the end of the range.
-    pub(super) fn to_end(ctx: &RuleContext<'_>, objective: Objective) -> Result<Self, EngineError> {
+    /// The path to the end of the range. `is_limited`: only what is on it is gained.
+    pub(super) fn to_end(
+        ctx: &RuleContext<'_>,
+        objective: Objective,
+        foreign: &Foreign,
+        is_limited: bool,
+    ) -> Result<Self, EngineError> {
+        let paths = ctx.account(None, foreign)?;
         let mut path = BTreeMap::new();
-        ctx.each_row(critical_by_thread::Table, |row| {
+        paths.by_thread.rows_of(critical_by_thread::Table).for_each(|row| {
             path.insert(row.get(critical_by_thread::THREAD), row.get(critical_by_thread::PATH_NS));
-        })?;
-        let gains = (!path.is_empty()).then(|| vec![(Ns::MAX, path)]);
-        Ok(Self { objective, windows: None, sums: None, gains })
+        });
+        let gains = (is_limited && !path.is_empty()).then(|| vec![(Ns::MAX, path)]);
+        Ok(Self { objective, windows: None, paths, compared: Compared::All, median: Ns::ZERO, gains })
     }
 
     /// The paths of late periods or frames.
@@ -78,12 +46,35 @@ impl ObjectivePath {
         ctx: &RuleContext<'_>,
         objective: Objective,
         late: LateWindows,
+        foreign: &Foreign,
     ) -> Result<Self, EngineError> {
-        let objective = Objective { count: late.count, late: late.late, late_ns: late.late_ns, ..objective };
-        let (windows, late): (Vec<_>, Vec<_>) = late.finish().into_iter().unzip();
-        let sums = ctx.path_sums(&windows)?;
-        let gains = late.into_iter().zip(sums.windows.iter().cloned()).collect();
-        Ok(Self { objective, windows: Some(windows), sums: Some(sums), gains: Some(gains) })
+        let (count, number, late_ns, longest) = (late.count, late.late, late.late_ns, late.longest);
+        let objective = Objective { count, late: number, late_ns, longest_ns: longest, ..objective };
+        let followed = late.finish(objective.deadline_ns.is_some());
+        let paths = ctx.account(Some(&followed.windows), foreign)?;
+        let gains = followed.late.into_iter().zip(paths.windows.iter().cloned()).collect();
+        let (compared, median) = (followed.compared, followed.median);
+        Ok(Self { objective, windows: Some(followed.windows), paths, compared, median, gains: Some(gains) })
+    }
+
+    /// The path to the end of the range, which ends with this thread.
+    pub(super) fn of_thread(ctx: &RuleContext<'_>, thread: ThreadKey, foreign: &Foreign) -> Result<Self, EngineError> {
+        let objective =
+            Objective { name: Some(ctx.name(thread)), thread: Some(thread), ..Objective::of(ObjectiveKind::Thread) };
+        let mut all = LateWindows::default();
+        all.push(PathWindow { span: ctx.span(), thread }, ctx.span().len());
+        Self::of_windows(ctx, objective, all, foreign)
+    }
+
+    /// The windows of the objective; `None`: the path to the end of the analysed range.
+    pub(crate) fn own_windows(&self) -> Option<Vec<PathWindow>> {
+        let windows = self.windows.as_ref()?;
+        Some(windows.all.iter().take(windows.own).map(|(window, _)| *window).collect())
+    }
+
+    /// For each window of the objective, the most that the objective can gain.
+    pub(crate) fn gains(&self) -> impl Iterator<Item = Ns> + '_ {
+        self.gains.iter().flatten().map(|(gain, _)| *gain)
     }
 
     /// Whether the objective is the lateness of this thread.
@@ -147,7 +138,12 @@ mod tests {
     fn path(gains: &[(i64, &[(i64, i64)])]) -> ObjectivePath {
         let path = |of: &[(i64, i64)]| of.iter().map(|(thread, ns)| (ThreadKey(*thread), Ns(*ns))).collect();
         let gains = gains.iter().map(|(late, of)| (Ns(*late), path(of))).collect();
-        ObjectivePath { gains: Some(gains), ..ObjectivePath::unlimited(Objective::of(ObjectiveKind::Period)) }
+        of(ObjectiveKind::Period, Some(gains))
+    }
+
+    fn of(kind: ObjectiveKind, gains: Option<Vec<(Ns, BTreeMap<ThreadKey, Ns>)>>) -> ObjectivePath {
+        let (objective, paths) = (Objective::of(kind), AccountedPaths::of_nothing());
+        ObjectivePath { objective, windows: None, paths, compared: Compared::All, median: Ns::ZERO, gains }
     }
 
     #[test]
@@ -156,20 +152,7 @@ mod tests {
         for (threads, gain) in [(vec![1], 3 + 2), (vec![2], 5), (vec![1, 2], 5 + 2), (vec![3], 0)] {
             assert_eq!(path.max_gain(&threads.iter().copied().map(ThreadKey).collect()), Some(Ns(gain)), "{threads:?}");
         }
-        let unlimited = ObjectivePath::unlimited(Objective::of(ObjectiveKind::Throughput));
+        let unlimited = of(ObjectiveKind::Throughput, None);
         assert_eq!(unlimited.max_gain(&BTreeSet::from([ThreadKey(3)])), None);
-    }
-
-    #[test]
-    fn the_latest_windows_are_kept_and_all_are_counted() {
-        let mut late = LateWindows::default();
-        let count = i64::try_from(MAX_WINDOWS).unwrap() + 2;
-        for n in (1..=count).rev() {
-            late.push(PathWindow { span: Span::new(Ns(10 * n), Ns(10 * n + 5)), thread: ThreadKey(1) }, Ns(n));
-        }
-        late.push(PathWindow { span: Span::new(Ns(0), Ns(5)), thread: ThreadKey(1) }, Ns::ZERO);
-        assert_eq!((late.count, late.late, late.late_ns), (count + 1, count, Ns(count * (count + 1) / 2)));
-        let kept = late.finish();
-        assert_eq!((kept.len(), kept.first().map(|kept| kept.1)), (MAX_WINDOWS, Some(Ns(3))), "in order of time");
     }
 }

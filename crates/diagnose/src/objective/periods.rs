@@ -1,11 +1,13 @@
 //! The lateness of a periodic thread.
 
-use super::path::{LateWindows, ObjectivePath};
+use super::path::ObjectivePath;
+use super::windows::LateWindows;
 use super::{Objective, ObjectiveKind};
 use crate::context::{RuleContext, add};
 use crate::pools::Processes;
 use crate::priorities::{FIRST_FAIR_PRIO, real_time};
 use crate::unmarked::interpreter_lock;
+use engine::critical::Foreign;
 use engine::{EngineError, PathWindow};
 use model::tables::{periods, ready_wait};
 use model::{Ns, Span, ThreadKey, Tid};
@@ -30,6 +32,10 @@ const MIN_ALIKE: f64 = 0.8;
 /// A thread has no slack if this part of its periods have less than a tenth of the period left when its work is done: each delay brings it
 /// nearer to being late.
 const MIN_TIGHT: f64 = 0.005;
+/// The part of the periods without time left from which on a thread works all the time.
+const MAX_TIGHT: f64 = 0.9;
+/// Three times as long, in steps of the logarithm.
+const THREE_TIMES: i64 = 11;
 /// With fewer such periods, they are accidents.
 const MIN_TIGHT_COUNT: i64 = 2;
 
@@ -42,10 +48,19 @@ struct Sums {
     running: Ns,
     blocked: Ns,
     steady: f64,
-    /// The number of periods whose work ended after them.
+    /// The number of periods whose work ended after them, and of those that it left less than a tenth of their time.
     late: i64,
+    tight: i64,
     /// How many periods are shorter than a given length, by its logarithm in steps of a tenth.
     lengths: BTreeMap<i64, i64>,
+    /// The same of all response times, and of those that take a quarter of their period or more.
+    responses: BTreeMap<i64, i64>,
+    long_responses: BTreeMap<i64, i64>,
+}
+
+/// The logarithm of a time in steps of a tenth.
+fn step(of: Ns) -> i64 {
+    (of.max(Ns(1)).as_f64().ln() * 10.0) as i64
 }
 
 impl Sums {
@@ -54,6 +69,24 @@ impl Sums {
         let commonest = self.lengths.iter().max_by_key(|(_, count)| **count).map_or(0, |(step, _)| *step);
         let near: i64 = self.lengths.range(commonest - 1..=commonest + 1).map(|(_, count)| *count).sum();
         near as f64 >= MIN_ALIKE * self.count as f64
+    }
+
+    /// Whether nearly no period leaves it time: it works all the time, with short pauses.
+    fn is_always_busy(&self) -> bool {
+        self.tight as f64 >= MAX_TIGHT * self.count as f64
+    }
+
+    /// How many response times take a quarter of the period or more, and three times as long as the median.
+    fn spikes(&self) -> i64 {
+        let (mut seen, mut median) = (0, i64::MAX);
+        for (step, count) in &self.responses {
+            seen += count;
+            if 2 * seen >= self.count {
+                median = *step;
+                break;
+            }
+        }
+        self.long_responses.range(median.saturating_add(THREE_TIMES)..).map(|(_, count)| *count).sum()
     }
 }
 
@@ -76,14 +109,20 @@ impl PeriodicThreads {
             sums.running += running;
             sums.blocked += blocked;
             sums.steady += row.get(periods::STEADY);
-            sums.late += i64::from(row.get(periods::RESPONSE_NS) > period);
-            add(&mut sums.lengths, (period.max(Ns(1)).as_f64().ln() * 10.0) as i64, 1);
+            let response = row.get(periods::RESPONSE_NS);
+            sums.late += i64::from(response > period);
+            sums.tight += i64::from(response >= period - period / 10);
+            add(&mut sums.lengths, step(period), 1);
+            add(&mut sums.responses, step(response), 1);
+            if response >= period / 4 {
+                add(&mut sums.long_responses, step(response), 1);
+            }
         })?;
         Ok(Self(threads))
     }
 
-    /// The thread whose lateness the program is about: the one that is late most often, or else of those with the most urgent priority (of
-    /// real-time ones), the one that works most.
+    /// The thread whose lateness the program is about: of those that are late, or else of all, the one with the most urgent real-time
+    /// priority; of several, the one that is late most often, or else the one that works most.
     pub(super) fn main(
         &self,
         ctx: &RuleContext<'_>,
@@ -98,6 +137,7 @@ impl PeriodicThreads {
                 && sums.blocked.as_f64() <= MAX_BLOCKED * sums.period.as_f64()
                 && sums.steady >= MIN_STEADY * sums.count as f64
                 && sums.are_alike()
+                && (!sums.is_always_busy() || real_time.contains_key(thread))
                 && is_own(**thread)
         };
         let mut candidates: Vec<(ThreadKey, Ns)> =
@@ -122,14 +162,19 @@ impl PeriodicThreads {
         let prio = |thread: &ThreadKey| real_time.get(thread).copied().unwrap_or(FIRST_FAIR_PRIO);
         Ok(candidates
             .into_iter()
-            .max_by_key(|(thread, running)| (self.often_late(*thread), Reverse(prio(thread)), *running))
+            .max_by_key(|(thread, running)| {
+                let late = self.often_late(*thread, real_time.contains_key(thread));
+                (late > 0, Reverse(prio(thread)), late, *running)
+            })
             .map(|(thread, _)| thread))
     }
 
-    /// How many of 1000 periods of a thread are late; 0 if it is a few.
-    fn often_late(&self, thread: ThreadKey) -> i64 {
-        let sums = self.0.get(&thread);
-        let late = sums.map_or(0, |sums| sums.late.saturating_mul(1000) / sums.count.max(1));
+    /// How many of 1000 periods of a thread are late; 0 if it is a few. With a real-time priority, also those that take much longer than the
+    /// others.
+    fn often_late(&self, thread: ThreadKey, is_real_time: bool) -> i64 {
+        let Some(sums) = self.0.get(&thread) else { return 0 };
+        let late = if is_real_time { sums.late.max(sums.spikes()) } else { sums.late };
+        let late = late.saturating_mul(1000) / sums.count.max(1);
         if late as f64 >= 1000.0 * MIN_TIGHT { late } else { 0 }
     }
 
@@ -149,7 +194,12 @@ impl PeriodicThreads {
     }
 
     /// The objective of one thread.
-    pub(super) fn objective(&self, ctx: &RuleContext<'_>, thread: ThreadKey) -> Result<ObjectivePath, EngineError> {
+    pub(super) fn objective(
+        &self,
+        ctx: &RuleContext<'_>,
+        thread: ThreadKey,
+        foreign: &Foreign,
+    ) -> Result<ObjectivePath, EngineError> {
         let (mut tight, mut count) = (0_i64, 0_i64);
         ctx.each_row(periods::Table, |row| {
             if row.get(periods::THREAD) == thread {
@@ -180,6 +230,6 @@ impl PeriodicThreads {
             tight: if is_real_time { 0 } else { tight },
             ..Objective::of(ObjectiveKind::Period)
         };
-        ObjectivePath::of_windows(ctx, objective, late)
+        ObjectivePath::of_windows(ctx, objective, late, foreign)
     }
 }

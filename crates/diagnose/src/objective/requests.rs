@@ -1,15 +1,32 @@
 //! The time of the requests that a thread answers.
 
-use super::path::{LateWindows, ObjectivePath};
+use super::path::ObjectivePath;
+use super::windows::LateWindows;
 use super::{Objective, ObjectiveKind};
 use crate::context::{RuleContext, add};
+use engine::critical::Foreign;
 use engine::{EngineError, PathWindow};
 use model::tables::requests;
 use model::{Span, Tid};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The name of the thread that answers most requests.
+pub(super) fn most(ctx: &RuleContext<'_>) -> Result<String, EngineError> {
+    let mut counts = BTreeMap::new();
+    if ctx.summary().ready_known {
+        ctx.each_row(requests::Table, |row| add(&mut counts, row.get(requests::THREAD), 1))?;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count).map(|(thread, _)| ctx.full_name(thread).to_owned());
+    most.ok_or_else(|| {
+        EngineError::NotFound(
+            "--objective requests: the trace has no requests (`corewise tables` describes what requests are)"
+                .to_owned(),
+        )
+    })
+}
+
 /// The objective of the thread with this name or TID: of several, the one that answers most. All of a request's time counts.
-pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePath, EngineError> {
+pub(super) fn objective(ctx: &RuleContext<'_>, name: &str, foreign: &Foreign) -> Result<ObjectivePath, EngineError> {
     let (mut counts, mut names) = (BTreeMap::new(), BTreeSet::new());
     let wanted = name.parse().ok().map(Tid);
     if ctx.summary().ready_known {
@@ -45,5 +62,5 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
         tid: Some(tid),
         ..Objective::of(ObjectiveKind::Requests)
     };
-    ObjectivePath::of_windows(ctx, objective, late)
+    ObjectivePath::of_windows(ctx, objective, late, foreign)
 }

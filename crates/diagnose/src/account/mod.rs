@@ -1,0 +1,199 @@
+//! The first lines of a diagnosis: where the time of the objective went, whether or not a rule knows why.
+//!
+//! The account is the critical path as a tree of who waited for whom ([`engine::critical::Account`]). [`pick`] finds its largest parts,
+//! [`words`] says each in one sentence, with what mending it saves at most.
+
+mod pick;
+mod words;
+
+use crate::context::RuleContext;
+use crate::finding::{Confidence, Finding, Subject};
+use crate::objective::{Compared, ObjectiveKind, ObjectivePath};
+use crate::program::Program;
+use engine::EngineError;
+use engine::critical::{Account, Times};
+use model::tables::periods;
+use model::{Ns, ThreadKey, pool_name};
+use pick::{Found, What};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The maximum number of periods of a thread whose lengths are kept.
+const MAX_PERIODS: usize = 1 << 14;
+/// The maximum number of statements.
+const MAX_STATEMENTS: usize = 3;
+
+/// What a statement is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// A thread runs.
+    Running,
+    /// A thread is ready and does not run.
+    Ready,
+    /// A thread is kept from running by a CPU quota.
+    Throttled,
+    /// A thread sleeps, or waits for a device.
+    Blocked,
+    /// Threads wait for another thread.
+    Waiting,
+    /// A thread waits for several threads, one after another.
+    InTurn,
+    /// The objective has no fault.
+    Healthy,
+    /// The state of the threads is not known.
+    Unknown,
+}
+
+/// A statement about the time of the objective.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Statement {
+    /// What it is about.
+    pub about: About,
+    /// One sentence, without a full stop.
+    pub text: String,
+    /// Its time on the critical path, ns: of the whole path, or the mean of the windows that are explained, above that of typical windows.
+    pub time_ns: Ns,
+    /// The same as a share of the path, or of what is explained, 0 to 1.
+    pub share: f64,
+    /// What mending it saves at most, ns: of the whole path, or of all windows that are explained.
+    pub saves_at_most_ns: Ns,
+    /// How certain it is.
+    pub confidence: Confidence,
+    /// The threads that it names, by key: the one whose time it is, then those for which it waits.
+    pub threads: Vec<ThreadKey>,
+    /// The first finding about threads of these names, by its number from 1; `None`: no rule names why.
+    pub finding: Option<usize>,
+}
+
+/// Sets which finding is about the threads of each statement.
+pub(crate) fn link(ctx: &RuleContext<'_>, statements: &mut [Statement], findings: &[Finding]) {
+    for statement in statements.iter_mut().filter(|statement| statement.about != About::Healthy) {
+        let names: BTreeSet<String> =
+            statement.threads.iter().map(|thread| pool_name(&ctx.name(*thread)).to_owned()).collect();
+        let is_named = |thread: &ThreadKey| names.contains(pool_name(&ctx.name(*thread)));
+        let is_about = |finding: &Finding| {
+            let mut threads = finding.threads.iter().map(|claim| &claim.thread).chain(&finding.waited_for);
+            finding.subject == Subject::Program && !finding.is_beside() && threads.any(is_named)
+        };
+        statement.finding = findings.iter().position(is_about).map(|at| at + 1);
+    }
+}
+
+/// The account of the objective, and what is needed to put it into words.
+pub(super) struct Explained<'a, 'c> {
+    ctx: &'a RuleContext<'c>,
+    program: &'a Program,
+    path: &'a ObjectivePath,
+    account: &'a Account,
+    /// The times of each node with all below it.
+    sums: Vec<Times>,
+    cpus: i64,
+    /// The lengths of the periods of each thread, in order.
+    periods: &'a BTreeMap<ThreadKey, Vec<Ns>>,
+    /// The time in which all CPUs together can do the work of the program.
+    work: Ns,
+}
+
+/// Returns the statements about an objective, and about the end of the command where that is as plausible; none if the source has no
+/// critical path.
+///
+/// # Errors
+/// The trace cannot be read.
+pub(crate) fn statements(
+    ctx: &RuleContext<'_>,
+    program: &Program,
+    path: &ObjectivePath,
+) -> Result<Vec<Statement>, EngineError> {
+    let cpus = ctx.cpus()?.max(1);
+    let running = ctx.running_ns(|thread| program.is_own(thread) && !ctx.is_kernel_thread(thread))?;
+    let periods = periods(ctx)?;
+    let of = |path| Explained::new((ctx, program), path, &periods, cpus, running / cpus).statements();
+    let mut all = of(path);
+    if let Some(end) = path.end_beside(ctx, program)? {
+        all.extend(of(&end));
+        all.truncate(MAX_STATEMENTS);
+    }
+    Ok(all)
+}
+
+/// The lengths of the periods of each thread, in order.
+fn periods(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Vec<Ns>>, EngineError> {
+    let mut all = BTreeMap::<ThreadKey, Vec<Ns>>::new();
+    if ctx.summary().ready_known {
+        ctx.each_row(periods::Table, |row| {
+            let lengths = all.entry(row.get(periods::THREAD)).or_default();
+            if lengths.len() < MAX_PERIODS {
+                lengths.push(row.get(periods::PERIOD_NS));
+            }
+        })?;
+    }
+    all.values_mut().for_each(|lengths| lengths.sort_unstable());
+    Ok(all)
+}
+
+impl<'a, 'c> Explained<'a, 'c> {
+    fn new(
+        (ctx, program): (&'a RuleContext<'c>, &'a Program),
+        path: &'a ObjectivePath,
+        periods: &'a BTreeMap<ThreadKey, Vec<Ns>>,
+        cpus: i64,
+        work: Ns,
+    ) -> Self {
+        let account = &path.paths.account;
+        Self { ctx, program, path, account, sums: account.sums(), cpus, periods, work }
+    }
+
+    fn statements(&self) -> Vec<Statement> {
+        if self.path.compared == Compared::FewLate {
+            return vec![self.few_late()];
+        }
+        let mut found = pick::found(self);
+        // The command waits for the recorder before it begins.
+        found.retain(|found| !self.program.is_of_recorder(self.account.nodes[found.node].thread()));
+        if self.is_full(&found) {
+            return vec![self.full()];
+        }
+        found.iter().take(MAX_STATEMENTS).map(|found| self.statement(found)).collect()
+    }
+}
+
+impl Explained<'_, '_> {
+    /// The time of a part: of the whole path, or the mean of the windows that are explained above that of typical ones.
+    fn time(&self, of: &Times) -> Ns {
+        let mean = |at: usize| of.path[at] / self.account.counts[at].max(1);
+        mean(0) - mean(1)
+    }
+
+    /// The sum of all parts.
+    fn whole(&self) -> Ns {
+        self.account.below(None).map(|node| self.time(&self.sums[node])).sum()
+    }
+
+    /// Whether the objective is the end of the analysed range.
+    fn is_to_end(&self) -> bool {
+        matches!(self.path.objective.kind, ObjectiveKind::End | ObjectiveKind::Thread | ObjectiveKind::Throughput)
+    }
+
+    /// What mending a part saves at most: all of its time, but in each window no more than that is late, and no more than the CPUs need for the
+    /// rest of the work.
+    fn saving(&self, found: &Found) -> Ns {
+        if self.is_to_end() {
+            let rest = (self.ctx.span().len() - self.work).max(Ns::ZERO);
+            return found.time.min(rest);
+        }
+        let of_windows = |node: &usize| match &found.what {
+            What::Does(..) => self.account.windows.iter().map(|of| of.get(node).copied().unwrap_or_default()).collect(),
+            What::Waits(_) | What::InTurn(_) => self.account.in_windows(*node),
+        };
+        let each: Vec<Vec<Ns>> = found.nodes.iter().map(of_windows).collect();
+        let is_above = self.path.objective.deadline_ns.is_none() && self.path.compared == Compared::Slow;
+        let gain = |(at, gain): (usize, Ns)| {
+            let part = each.iter().filter_map(|of| of.get(at)).copied().sum::<Ns>();
+            // Without a deadline, what a slow window has above the median is explained.
+            let explained = if is_above { gain - self.path.median } else { gain };
+            part.min(explained).max(Ns::ZERO)
+        };
+        self.path.gains().enumerate().map(gain).sum::<Ns>().min(found.times.path[0])
+    }
+}
