@@ -184,7 +184,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
             if path.limit(finding) {
                 finding.severity = finding.severity.min(ctx.severity(finding.counted_ns()));
             }
-            if finding.subject == Subject::Program && finding.is_beside() {
+            if finding.subject == Subject::Program && finding.is_outside() {
                 finding.severity = Severity::Low;
             }
         }

@@ -207,9 +207,9 @@ impl Finding {
     /// Savings of less than this are printed as 0.000 ms.
     pub(crate) const SHOWN_NS: Ns = Ns(500);
 
-    /// Whether the objective gains nothing from it: it lies beside the objective.
+    /// Whether the objective gains nothing from it: it lies outside of the objective.
     #[must_use]
-    pub fn is_beside(&self) -> bool {
+    pub fn is_outside(&self) -> bool {
         self.recoverable_ns < Self::SHOWN_NS
     }
 

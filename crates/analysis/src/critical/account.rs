@@ -1,4 +1,4 @@
-//! The account of an objective's time: its critical path as a tree of who waited for whom.
+//! The account of an objective's time: its critical path as a tree: the threads at its end, those for which these waited, and so on.
 //!
 //! ```text
 //!   A   run │ waits for a mutex         │ ready, run     A waits for B, which holds the mutex; B waits for C.
@@ -20,7 +20,7 @@ use crate::ThreadGroups;
 use model::{CoreType, Ns, Rows, ThreadKey, Value};
 use std::collections::{BTreeMap, HashMap};
 
-/// The maximum number of nodes. Further ones are not told apart by what is waited for, nor by who waits.
+/// The maximum number of nodes. Further ones are joined, without what is waited for and who waits.
 const MAX_NODES: usize = 2000;
 
 /// The maximum depth. Deeper nodes begin at the root again.
@@ -36,7 +36,7 @@ pub struct Wait {
     pub reason: Option<Box<str>>,
     /// The kind of object, or [`Wait::START`].
     pub kind: Box<str>,
-    /// Which one, if its number tells anything.
+    /// Which one, if its number has a meaning.
     pub object: Option<Box<str>>,
     /// Its path, or its addresses.
     pub name: Option<Box<str>>,
@@ -49,11 +49,11 @@ impl Wait {
 
 /// What a thread of a node does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Doing {
-    /// The cause; the thread of [`Cause::Ready`] is the one that is in `behind`.
+pub struct Activity {
+    /// The cause; the thread of [`Cause::Ready`] is the one of the role `instead`.
     pub cause: Cause,
     /// Ready: the role of the thread that runs instead, in [`Account::roles`].
-    pub behind: Option<usize>,
+    pub instead: Option<usize>,
     /// Blocked: for what.
     pub wait: Option<WaitId>,
 }
@@ -116,7 +116,7 @@ pub struct Node {
     /// After which time from the begin of a window its first visit began; the sum over its windows.
     pub began: [Ns; 2],
     /// What the threads did.
-    pub doing: BTreeMap<Doing, Times>,
+    pub doing: BTreeMap<Activity, Times>,
     depth: usize,
 }
 
@@ -170,7 +170,7 @@ impl Account {
         for ((which, thread, cause), (time, others)) in rest {
             let role = tree.role(thread);
             let node = tree.child(None, role, None);
-            let doing = tree.doing(cause, None);
+            let doing = tree.activity(cause, None);
             tree.add(node, thread, which, doing, (time, others));
         }
         Self { waits, counts, ..tree.account }
@@ -182,14 +182,14 @@ impl Account {
             |thread: ThreadKey| Some(thread).filter(|thread| *thread != ThreadKey::UNKNOWN).map(|thread| thread.0);
         for (at, node) in self.nodes.iter().enumerate() {
             for (doing, times) in &node.doing {
-                let behind = doing.behind.and_then(|role| known(self.roles[role].thread));
+                let instead = doing.instead.and_then(|role| known(self.roles[role].thread));
                 let mut row = vec![number(at), node.parent.map_or(Value::Null, number)];
                 row.extend([node.thread().into(), number_of(node.threads.len())]);
                 row.extend(self.cells(node.link));
                 row.extend([
                     doing.cause.word().into(),
                     doing.cause.core_type().map(CoreType::as_str).into(),
-                    behind.into(),
+                    instead.into(),
                 ]);
                 row.extend(self.cells(doing.wait));
                 row.extend(times.path.map(Value::from));
@@ -284,10 +284,10 @@ impl<'a> Tree<'a> {
         })
     }
 
-    fn doing(&mut self, cause: Cause, wait: Option<WaitId>) -> Doing {
-        let behind = cause.ran_instead().map(|thread| self.role(thread));
+    fn activity(&mut self, cause: Cause, wait: Option<WaitId>) -> Activity {
+        let instead = cause.ran_instead().map(|thread| self.role(thread));
         let cause = if matches!(cause, Cause::Ready(_)) { Cause::Ready(ThreadKey::UNKNOWN) } else { cause };
-        Doing { cause, behind, wait }
+        Activity { cause, instead, wait }
     }
 
     /// The node of a role below another one, for what that one waited for.
@@ -316,7 +316,7 @@ impl<'a> Tree<'a> {
         })
     }
 
-    fn add(&mut self, node: usize, thread: ThreadKey, which: Which, doing: Doing, (time, others): (Ns, Others)) {
+    fn add(&mut self, node: usize, thread: ThreadKey, which: Which, doing: Activity, (time, others): (Ns, Others)) {
         let node = &mut self.account.nodes[node];
         *node.threads.entry(thread).or_default() += time;
         node.doing.entry(doing).or_default().add(which, time, others);
@@ -341,7 +341,7 @@ impl<'a> Tree<'a> {
             }
             let Some(node) = path.node() else { continue };
             let mut put = |tree: &mut Self, node: usize, thread, (cause, wait), share: (Ns, Others)| {
-                let doing = tree.doing(cause, wait);
+                let doing = tree.activity(cause, wait);
                 tree.add(node, thread, which, doing, share);
                 *times.entry(node).or_default() += share.0;
                 began.insert(node, part.span.start - begin);

@@ -21,7 +21,7 @@ mod sums;
 mod waited;
 mod walk;
 
-pub use account::{Account, Doing, Node, Role, Times, Wait, WaitId};
+pub use account::{Account, Activity, Node, Role, Times, Wait, WaitId};
 pub use causes::{Cause, Causes, ThreadCause};
 pub use last_ran::LastRan;
 pub use parts::{Parts, Which};

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The maximum number of parts. The rest of the path is summed by thread.
 const MAX_PARTS: usize = 1 << 19;
 
-/// The maximum number of things that are waited for. Further ones are told apart by call and kind only.
+/// The maximum number of things that are waited for. Of further ones, only the call and the kind are kept.
 const MAX_WAITS: usize = 20_000;
 
 /// Kinds whose objects' numbers say nothing: a wait has one of its own, or the number is another thread's.

@@ -1,7 +1,7 @@
 //! The first lines of a diagnosis: where the time of the objective went, whether or not a rule knows why.
 //!
-//! The account is the critical path as a tree of who waited for whom ([`engine::critical::Account`]). [`pick`] finds its largest parts,
-//! [`words`] says each in one sentence, with what mending it saves at most.
+//! The account is the critical path as a tree: the threads at its end, those for which these waited, and so on ([`engine::critical::Account`]). [`pick`] finds its largest parts,
+//! [`words`] says each in one sentence, with what a fix saves at most.
 
 mod pick;
 mod words;
@@ -14,7 +14,7 @@ use engine::EngineError;
 use engine::critical::{Account, Times};
 use model::tables::periods;
 use model::{Ns, ThreadKey, pool_name};
-use pick::{Found, What};
+use pick::{Found, Kind};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ pub struct Statement {
     pub time_ns: Ns,
     /// The same as a share of the path, or of what is explained, 0 to 1.
     pub share: f64,
-    /// What mending it saves at most, ns: of the whole path, or of all windows that are explained.
+    /// What a fix saves at most, ns: of the whole path, or of all windows that are explained.
     pub saves_at_most_ns: Ns,
     /// How certain it is.
     pub confidence: Confidence,
@@ -74,7 +74,7 @@ pub(crate) fn link(ctx: &RuleContext<'_>, statements: &mut [Statement], findings
         let is_named = |thread: &ThreadKey| names.contains(pool_name(&ctx.name(*thread)));
         let is_about = |finding: &Finding| {
             let mut threads = finding.threads.iter().map(|claim| &claim.thread).chain(&finding.waited_for);
-            finding.subject == Subject::Program && !finding.is_beside() && threads.any(is_named)
+            finding.subject == Subject::Program && !finding.is_outside() && threads.any(is_named)
         };
         statement.finding = findings.iter().position(is_about).map(|at| at + 1);
     }
@@ -110,7 +110,7 @@ pub(crate) fn statements(
     let periods = periods(ctx)?;
     let of = |path| Explained::new((ctx, program), path, &periods, cpus, running / cpus).statements();
     let mut all = of(path);
-    if let Some(end) = path.end_beside(ctx, program)? {
+    if let Some(end) = path.end_too(ctx, program)? {
         all.extend(of(&end));
         all.truncate(MAX_STATEMENTS);
     }
@@ -145,12 +145,19 @@ impl<'a, 'c> Explained<'a, 'c> {
     }
 
     fn statements(&self) -> Vec<Statement> {
+        if !self.ctx.summary().ready_known {
+            let text = "The source has no wakeups, so the critical path is unknown: record the event sched_waking, too";
+            return vec![Self::of_unknown(text.to_owned())];
+        }
         if self.path.compared == Compared::FewLate {
             return vec![self.few_late()];
         }
         let mut found = pick::found(self);
         // The command waits for the recorder before it begins.
         found.retain(|found| !self.program.is_of_recorder(self.account.nodes[found.node].thread()));
+        if let Some(unknown) = found.first().filter(|found| pick::is_unknown(found)) {
+            return vec![self.unknown(unknown)];
+        }
         if self.is_full(&found) {
             return vec![self.full()];
         }
@@ -175,7 +182,7 @@ impl Explained<'_, '_> {
         matches!(self.path.objective.kind, ObjectiveKind::End | ObjectiveKind::Thread | ObjectiveKind::Throughput)
     }
 
-    /// What mending a part saves at most: all of its time, but in each window no more than that is late, and no more than the CPUs need for the
+    /// What a fix of a part saves at most: all of its time, but in each window no more than that is late, and no more than the CPUs need for the
     /// rest of the work.
     fn saving(&self, found: &Found) -> Ns {
         if self.is_to_end() {
@@ -183,8 +190,8 @@ impl Explained<'_, '_> {
             return found.time.min(rest);
         }
         let of_windows = |node: &usize| match &found.what {
-            What::Does(..) => self.account.windows.iter().map(|of| of.get(node).copied().unwrap_or_default()).collect(),
-            What::Waits(_) | What::InTurn(_) => self.account.in_windows(*node),
+            Kind::Does(..) => self.account.windows.iter().map(|of| of.get(node).copied().unwrap_or_default()).collect(),
+            Kind::Waits(_) | Kind::InTurn(_) => self.account.in_windows(*node),
         };
         let each: Vec<Vec<Ns>> = found.nodes.iter().map(of_windows).collect();
         let is_above = self.path.objective.deadline_ns.is_none() && self.path.compared == Compared::Slow;

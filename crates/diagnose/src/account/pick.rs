@@ -1,7 +1,7 @@
 //! The largest parts of an account.
 
 use super::Explained;
-use engine::critical::{Cause, Doing, Times, Wait, WaitId};
+use engine::critical::{Activity, Cause, Times, Wait, WaitId};
 use model::{Coded, Ns, ThreadKey, WaitKind};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ const MIN_SHARE: f64 = 0.1;
 const MIN_PASSED_ON: f64 = 0.7;
 /// From this share of the windows on, a thread waits for another one in each of them.
 const MIN_WINDOWS: f64 = 0.5;
-/// Without windows: the least number of visits of threads that are asked in turn, and how much these numbers may differ.
+/// Without windows: the least number of visits of threads that are waited for in turn, and how much these numbers may differ.
 const MIN_TURNS: i64 = 5;
 const MAX_TURNS_RATIO: f64 = 1.5;
 
@@ -21,7 +21,7 @@ const MAX_TURNS_RATIO: f64 = 1.5;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Does {
     Running,
-    /// Ready behind a role, if that is known.
+    /// Ready while a thread of a role runs, if that is known.
     Ready(Option<usize>),
     WakeupLatency,
     Throttled,
@@ -33,7 +33,7 @@ pub(super) enum Does {
 
 /// A part of the account.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum What {
+pub(super) enum Kind {
     /// What the threads of the node did.
     Does(Does),
     /// They waited for those of a node below.
@@ -46,7 +46,7 @@ pub(super) enum What {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Found {
     pub(super) node: usize,
-    pub(super) what: What,
+    pub(super) what: Kind,
     pub(super) time: Ns,
     pub(super) times: Times,
     /// The nodes whose time it is: its own, or those below.
@@ -64,6 +64,11 @@ pub(super) fn found(of: &Explained<'_, '_>) -> Vec<Found> {
     joined.retain(|found| found.time >= least);
     joined.sort_by_key(|found| (Reverse(found.time), found.node));
     joined
+}
+
+/// Whether what the threads did is unknown.
+pub(super) fn is_unknown(found: &Found) -> bool {
+    matches!(found.what, Kind::Does(Does::Unknown))
 }
 
 /// The parts of a node: what its threads did themselves.
@@ -88,10 +93,10 @@ pub(super) fn own_parts(of: &Explained<'_, '_>, node: usize) -> Vec<(Does, Times
     parts.into_iter().map(part).collect()
 }
 
-fn does(doing: &Doing) -> Does {
+fn does(doing: &Activity) -> Does {
     match doing.cause {
         Cause::Running(_) | Cause::SiblingBusy(_) => Does::Running,
-        Cause::Ready(_) => Does::Ready(doing.behind),
+        Cause::Ready(_) => Does::Ready(doing.instead),
         Cause::WakeupLatency => Does::WakeupLatency,
         Cause::Throttled => Does::Throttled,
         Cause::Blocked => Does::Blocked(doing.wait),
@@ -102,7 +107,7 @@ fn does(doing: &Doing) -> Does {
 
 /// Adds the parts of a node and of those below it.
 fn pick(of: &Explained<'_, '_>, node: usize, found: &mut Vec<Found>) {
-    let times = own_parts(of, node).into_iter().map(|(does, times)| (What::Does(does), times));
+    let times = own_parts(of, node).into_iter().map(|(does, times)| (Kind::Does(does), times));
     found.extend(times.map(|(what, times)| Found { node, what, time: of.time(&times), times, nodes: vec![node] }));
     let mut below: Vec<usize> = of.account.below(Some(node)).collect();
     let in_turn = in_turn(of, node, &below);
@@ -111,14 +116,14 @@ fn pick(of: &Explained<'_, '_>, node: usize, found: &mut Vec<Found>) {
         in_turn.iter().for_each(|below| times.plus(&of.sums[*below]));
         below.retain(|node| !in_turn.contains(node));
         let nodes = in_turn.clone();
-        found.push(Found { node, what: What::InTurn(in_turn), time: of.time(&times), times, nodes });
+        found.push(Found { node, what: Kind::InTurn(in_turn), time: of.time(&times), times, nodes });
     }
     for child in below {
         let times = of.sums[child];
         if is_passed_on(of, child) {
             pick(of, child, found);
         } else {
-            let what = What::Waits(child);
+            let what = Kind::Waits(child);
             found.push(Found { node, what, time: of.time(&times), times, nodes: vec![child] });
         }
     }
@@ -194,18 +199,18 @@ fn joined(of: &Explained<'_, '_>, found: Vec<Found>) -> Vec<Found> {
     let nodes = &of.account.nodes;
     let same = |of_part: &Found| match &of_part.what {
         // What is waited for is in the sentence of the largest.
-        What::Does(Does::Blocked(wait)) => {
+        Kind::Does(Does::Blocked(wait)) => {
             let first = wait.and_then(|wait| {
                 let own = of.account.waits.get(wait as usize)?;
                 of.account.waits.iter().position(|other| (&other.reason, &other.kind) == (&own.reason, &own.kind))
             });
             Same::Does(nodes[of_part.node].role, Does::Blocked(first.and_then(|first| WaitId::try_from(first).ok())))
         }
-        What::Does(does) => Same::Does(nodes[of_part.node].role, *does),
-        What::Waits(below) => {
+        Kind::Does(does) => Same::Does(nodes[of_part.node].role, *does),
+        Kind::Waits(below) => {
             Same::Waits(nodes[of_part.node].role, nodes[*below].role, link_kind(of, *below).map(str::to_owned))
         }
-        What::InTurn(_) => Same::InTurn(of_part.node),
+        Kind::InTurn(_) => Same::InTurn(of_part.node),
     };
     let mut all = BTreeMap::<Same, Found>::new();
     for part in found {
@@ -231,9 +236,9 @@ fn joined(of: &Explained<'_, '_>, found: Vec<Found>) -> Vec<Found> {
 pub(super) fn threads(of: &Explained<'_, '_>, found: &Found) -> Vec<ThreadKey> {
     let nodes = &of.account.nodes;
     let below = match &found.what {
-        What::Does(_) => Vec::new(),
-        What::Waits(below) => vec![*below],
-        What::InTurn(all) => all.clone(),
+        Kind::Does(_) => Vec::new(),
+        Kind::Waits(below) => vec![*below],
+        Kind::InTurn(all) => all.clone(),
     };
     std::iter::once(found.node).chain(below).map(|node| nodes[node].thread()).collect()
 }

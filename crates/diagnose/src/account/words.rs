@@ -1,6 +1,6 @@
 //! The sentences of statements.
 
-use super::pick::{Does, Found, What, link_kind, own_parts, threads, wait_kind};
+use super::pick::{Does, Found, Kind, link_kind, own_parts, threads, wait_kind};
 use super::{About, Explained, Statement};
 use crate::finding::Confidence;
 use crate::objective::{Compared, ObjectiveKind};
@@ -12,7 +12,7 @@ use model::{Ns, WaitKind};
 const MIN_ALONE: f64 = 0.7;
 /// From this part on, one of several things is named as what was done.
 const MIN_MOST: f64 = 0.6;
-/// Above this part of a slow window's time, that of a typical one is stated beside it.
+/// Above this part of a slow window's time, that of a typical one is stated too.
 const MIN_TYPICAL: f64 = 0.05;
 /// The CPUs are full from this part of their time on.
 const MIN_FULL: f64 = 0.9;
@@ -23,7 +23,7 @@ const MAX_PATH: usize = 48;
 /// The number of windows from which on a part is not seen by accident.
 const MIN_SEEN: i64 = 10;
 
-/// Rates at which programs are usually asked to do something, per second.
+/// Rates at which programs usually do something, per second.
 const USUAL_RATES: [i64; 20] = [1, 2, 5, 10, 20, 24, 25, 30, 48, 50, 60, 75, 90, 100, 120, 144, 200, 240, 500, 1000];
 /// By how much a period is longer than that of a usual rate, if the rate is meant and missed.
 const MISSED: std::ops::Range<f64> = 1.002..1.09;
@@ -63,16 +63,16 @@ impl Explained<'_, '_> {
         let whole = self.whole().max(Ns(1));
         let share = found.time.as_f64() / whole.as_f64();
         let (about, what) = match &found.what {
-            What::Does(does) => self.does(found, *does),
-            What::Waits(below) => (About::Waiting, self.waits(found, *below)),
-            What::InTurn(all) => (About::InTurn, self.in_turn(found, all)),
+            Kind::Does(does) => self.does(found, *does),
+            Kind::Waits(below) => (About::Waiting, self.waits(found, *below)),
+            Kind::InTurn(all) => (About::InTurn, self.in_turn(found, all)),
         };
         let saves_at_most_ns = self.saving(found);
         // Whether a timer is set too late is not known.
         let is_timer = self.is_timer(found);
         let saves = match &found.what {
-            What::Does(_) if is_timer => format!(", as its timers are set{}", self.rate(node)),
-            What::Does(Does::Exited | Does::Unknown) => String::new(),
+            Kind::Does(_) if is_timer => format!(", as its timers are set{}", self.rate(node)),
+            Kind::Does(Does::Exited | Does::Unknown) => String::new(),
             _ if is_timer => String::new(),
             _ => format!("; at most {} ms are saved", ms(saves_at_most_ns)),
         };
@@ -97,13 +97,13 @@ impl Explained<'_, '_> {
             kind.is_some_and(is_timeout)
         };
         match &found.what {
-            What::Does(does) => is_sleep(does),
-            What::Waits(below) => {
+            Kind::Does(does) => is_sleep(does),
+            Kind::Waits(below) => {
                 let sleeps = own_parts(self, *below).into_iter().filter(|(does, _)| is_sleep(does));
                 let slept: Ns = sleeps.map(|(_, times)| self.time(&times)).sum();
                 slept.as_f64() >= MIN_MOST * self.time(&self.sums[*below]).as_f64()
             }
-            What::InTurn(_) => false,
+            Kind::InTurn(_) => false,
         }
     }
 
@@ -120,9 +120,23 @@ impl Explained<'_, '_> {
         Self::healthy(text, threads)
     }
 
+    /// The states of the threads are mostly unknown.
+    pub(super) fn unknown(&self, found: &Found) -> Statement {
+        let text = format!(
+            "The states of the threads are unknown for {} of the path: record the events sched_switch and sched_waking, without losses",
+            percent(found.time, self.whole())
+        );
+        Self::of_unknown(text)
+    }
+
+    /// A statement that something is unknown.
+    pub(super) fn of_unknown(text: String) -> Statement {
+        Statement { about: About::Unknown, ..Self::healthy(text, Vec::new()) }
+    }
+
     /// Whether the program uses all CPUs to the end, and the path runs.
     pub(super) fn is_full(&self, found: &[Found]) -> bool {
-        let is_run = |found: &Found| found.what == What::Does(Does::Running);
+        let is_run = |found: &Found| found.what == Kind::Does(Does::Running);
         let runs: Ns = found.iter().filter(|found| is_run(found)).map(|found| found.time).sum();
         self.is_to_end()
             && self.cpus > 1
@@ -180,8 +194,8 @@ impl Explained<'_, '_> {
 
     /// How long a thread waits for something.
     fn waited(&self, found: &Found) -> String {
-        let is_beside = !self.is_to_end() && self.path.compared == Compared::Slow;
-        self.length(found) + if is_beside { "," } else { "" }
+        let is_compared = !self.is_to_end() && self.path.compared == Compared::Slow;
+        self.length(found) + if is_compared { "," } else { "" }
     }
 
     /// For how long a thread does something.
@@ -189,7 +203,7 @@ impl Explained<'_, '_> {
         format!("for {}", self.length(found))
     }
 
-    /// How long, beside what.
+    /// How long, compared with what.
     fn length(&self, found: &Found) -> String {
         let whole = self.whole();
         if self.is_to_end() {
@@ -221,9 +235,9 @@ impl Explained<'_, '_> {
         let amount = self.amount(found);
         match does {
             Does::Running => (About::Running, self.runs(found, &amount)),
-            Does::Ready(behind) => {
-                let behind = behind.and_then(|role| self.account.roles.get(role));
-                let name = behind.map(|role| self.ctx.name(role.thread));
+            Does::Ready(instead) => {
+                let instead = instead.and_then(|role| self.account.roles.get(role));
+                let name = instead.map(|role| self.ctx.name(role.thread));
                 let what = name.map_or_else(String::new, |name| format!(" while `{name}` runs there"));
                 (About::Ready, format!("waits for a CPU{what} {amount}"))
             }
@@ -351,9 +365,9 @@ impl Explained<'_, '_> {
     /// How sure it is: what is waited for must be recorded, and it must be seen often.
     fn confidence(&self, found: &Found) -> Confidence {
         let is_known = found.nodes.iter().all(|node| match &found.what {
-            What::Does(Does::Exited | Does::Unknown) => false,
-            What::Does(_) => true,
-            What::Waits(_) | What::InTurn(_) => {
+            Kind::Does(Does::Exited | Does::Unknown) => false,
+            Kind::Does(_) => true,
+            Kind::Waits(_) | Kind::InTurn(_) => {
                 link_kind(self, *node).is_some_and(|kind| kind == Wait::START || wait_kind(kind).is_some())
             }
         });

@@ -59,7 +59,7 @@ impl Choice {
             Some(Target::Thread(name)) => Self::thread(ctx, name)?,
             Some(Target::Period(name)) => Self::Period(PeriodicThreads::new(ctx)?.named(ctx, name)?),
             Some(Target::Requests(Some(name))) => Self::Requests(name.clone()),
-            Some(Target::Requests(None)) => Self::Requests(requests::most(ctx)?),
+            Some(Target::Requests(None)) => Self::Requests(requests::busiest(ctx)?),
             Some(Target::Frames) => Self::Marks(marks::of_frames(ctx)?.ok_or_else(|| {
                 EngineError::NotFound(
                     "--objective frames: no thread completed 20 marks whose name begins with `frame` (`corewise table TRACE marks` lists all \
@@ -134,7 +134,7 @@ impl ObjectivePath {
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub(crate) fn end_beside(&self, ctx: &RuleContext<'_>, program: &Program) -> Result<Option<Self>, EngineError> {
+    pub(crate) fn end_too(&self, ctx: &RuleContext<'_>, program: &Program) -> Result<Option<Self>, EngineError> {
         let is_healthy = self.objective.kind == ObjectiveKind::Period && self.compared == Compared::FewLate;
         match command(ctx)? {
             Some((name, true)) if is_healthy && !self.objective.set => {

@@ -11,7 +11,7 @@ use model::{Span, Tid};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The name of the thread that answers most requests.
-pub(super) fn most(ctx: &RuleContext<'_>) -> Result<String, EngineError> {
+pub(super) fn busiest(ctx: &RuleContext<'_>) -> Result<String, EngineError> {
     let mut counts = BTreeMap::new();
     if ctx.summary().ready_known {
         ctx.each_row(requests::Table, |row| add(&mut counts, row.get(requests::THREAD), 1))?;

@@ -169,7 +169,7 @@ impl Session {
         each: PieceCallback<'_>,
     ) -> Result<(), EngineError> {
         let frames: Vec<TimedFrame> = windows.iter().map(|of| TimedFrame::of(of.span, of.thread)).collect();
-        self.pieces_beside(&frames.iter().collect::<Vec<_>>(), foreign, each)
+        self.pieces_without(&frames.iter().collect::<Vec<_>>(), foreign, each)
     }
 
     /// Returns, for each frame, the causes on its critical path and the thread with which that path ends. The thread is unknown if
@@ -190,11 +190,11 @@ impl Session {
 
     /// Passes on the pieces of the critical path of each frame, with the index of the frame.
     pub(crate) fn pieces(&self, frames: &[&TimedFrame], each: PieceCallback<'_>) -> Result<(), EngineError> {
-        self.pieces_beside(frames, &Foreign::default(), each)
+        self.pieces_without(frames, &Foreign::default(), each)
     }
 
     /// [`Self::pieces`]; a thread is alone while only `foreign` threads run.
-    fn pieces_beside(
+    fn pieces_without(
         &self,
         frames: &[&TimedFrame],
         foreign: &Foreign,

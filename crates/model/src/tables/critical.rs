@@ -106,12 +106,12 @@ table! {
         version: 1,
         made_from: CriticalPath,
         large: false,
-        doc: "Where the time of the objective went: its critical path (table `critical_path`) as a tree of who waited for whom. A node is a role of threads \
+        doc: "Where the time of the objective went: its critical path (table `critical_path`) as a tree: the threads at its end, those for which these waited, and so on. A node is a role of threads \
               (of one process, with names that differ only by a number at the end) and what the threads of the node above waited for until one of these \
               woke them. The threads at the end of the path are in the node without a node above. All rows together sum to the path. Where a thread waited \
               for one that slept itself, until a timer or a device woke it, that time is in the node of the one that slept. `corewise diagnose` reads this \
-              table for its objective: the slow periods, requests or marks beside the typical ones. Other commands show it for the path to the end of the \
-              requested range. At most 2,000 nodes are told apart, to a depth of 16.",
+              table for its objective: the slow periods, requests or marks, and typical ones. Other commands show it for the path to the end of the \
+              requested range. It has at most 2,000 nodes, to a depth of 16; further ones are joined.",
         key: [NODE, STATE, CORE_TYPE, QUEUED_BEHIND, REASON, KIND, OBJECT, NAME],
         columns: {
             NODE: Count = "Number of the node, from 1. Each comes after the one above.",
@@ -123,7 +123,7 @@ table! {
                 "What they waited for, as in the table `wait_objects`, without `other`. `start`: this thread created them. Of an epoll set, what became \
                  ready in it. Null at the end of the path, and if unknown.",
             FOR_OBJECT: Option<Address> = "Which one, as in the table `wait_objects`; null of kinds where each wait has its own.",
-            FOR_NAME: Option<FilePath> = "Its path, or its addresses.",
+            FOR_PATH: Option<FilePath> = "Its path, or its addresses.",
             STATE: Word =
                 "What the threads of the node did: `running`, `running_sibling_busy` (an SMT sibling ran too), `ready`, `wakeup_latency`, `throttled`, \
                  `blocked`, `exited`, `unknown`; as in the table `critical_path`.",

@@ -330,8 +330,7 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
 /// # Errors
 /// No thread has the TID.
 pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 3], Tid> {
-    let mut tables =
-        [&tables::CRITICAL_PATH, &tables::CRITICAL_BY_THREAD, &tables::OBJECTIVE_TIME].map(|def| Table::new(def));
+    let mut tables = [&tables::CRITICAL_PATH, &tables::CRITICAL_BY_THREAD, &tables::OBJECTIVE_TIME].map(Table::new);
     let mut last = LastRan::new(a.span);
     last.push(&a.cpus);
     let Some(end) = ends.map(End::Tid).or_else(|| last.thread().map(End::Thread)) else { return Ok(tables) };
