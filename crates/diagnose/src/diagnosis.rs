@@ -12,7 +12,7 @@ use crate::rule::{Rule, RuleOutcome};
 use crate::rules::RULES;
 use crate::settings::Settings;
 use crate::worst::{self, add_worst};
-use engine::{EngineError, Session};
+use engine::{EngineError, PathWindows, Session};
 use model::tables::threads;
 use model::words::{plural, time};
 use model::{Fix, Ns, Span, Table, TableDef, ThreadKey, Tid};
@@ -252,6 +252,18 @@ pub fn choose(session: &Session, target: Option<&Target>, made: &[Table]) -> Res
     let costs = MeasuredCosts::default();
     let ctx = RuleContext::new(session, &settings, None, made, &costs, RULES[0])?;
     Choice::new(&ctx, &Program::new(&ctx)?, target)
+}
+
+/// The windows of the objective that a recording of threads is judged by, and those with which they are compared, as in the account of
+/// [`diagnose`]; `None`: its path to the end.
+///
+/// # Errors
+/// The trace cannot be read, or lacks what the user named.
+pub fn objective_windows(session: &Session, target: Option<&Target>) -> Result<Option<PathWindows>, EngineError> {
+    let (settings, costs) = (Settings::default(), MeasuredCosts::default());
+    session.prepare(&choice_tables().collect::<Vec<_>>())?;
+    let ctx = RuleContext::new(session, &settings, None, &[], &costs, RULES[0])?;
+    Ok(ObjectivePath::new(&ctx, &Program::new(&ctx)?, target)?.windows)
 }
 
 /// The share of the CPUs' time in which threads ran; `None` if that is unknown for all of it.

@@ -36,7 +36,7 @@ mod worst;
 
 pub use account::{About as StatementAbout, Statement};
 pub use blocks::{About, Detail, Line, blocks, lines, tone};
-pub use diagnosis::{Diagnosis, NotChecked, Options, System, choice_tables, choose, diagnose};
+pub use diagnosis::{Diagnosis, NotChecked, Options, System, choice_tables, choose, diagnose, objective_windows};
 pub use finding::{Action, Claim, Confidence, Evidence, Finding, Interval, Severity, Subject};
 pub use json::json;
 pub use objective::{Choice, Objective, ObjectiveKind, Target};

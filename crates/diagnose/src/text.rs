@@ -60,6 +60,8 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
         }
         if !diagnosis.findings.is_empty() {
             out.line(0, "Next: `corewise explain RULE` describes a rule; --verbose shows evidence and assumptions.");
+        } else if !diagnosis.account.is_empty() {
+            out.line(0, "Next: `corewise table TRACE objective_time` shows all of where the time went.");
         }
         return out.text;
     }

@@ -23,6 +23,7 @@ Examples:
   corewise table run.cw slow_frames --frames-of frame --budget 16.7ms
   corewise table run.cw ready_wait --mark 'frame#120' --process game
   corewise table run.cw critical_path --range 'period:game#3'
+  corewise table run.cw objective_time
   corewise table frames.csv frames --format csv
   corewise table perf.data thread_state --format parquet -o states.parquet
 
@@ -50,7 +51,7 @@ pub struct Args {
     /// Omit the columns with thread names that follow thread keys (thread_name, waker_name, …)
     #[arg(long)]
     no_names: bool,
-    /// For critical_path, critical_by_thread and slow_frames: the thread with which the path ends, by TID or name. If the TID was reused, the last
+    /// For critical_path, critical_by_thread, objective_time and slow_frames: the thread with which the path ends, by TID or name. If the TID was reused, the last
     /// thread that started before the end of the range
     #[arg(long, value_name = "TID|NAME")]
     thread: Option<String>,
@@ -117,7 +118,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let def = session.definition(name)?;
     if let Some(thread) = &args.thread {
         if !Session::is_critical(def) && !Session::is_of_slow_frames(def) {
-            let why = "--thread applies only to critical_path, critical_by_thread and slow_frames";
+            let why = "--thread applies only to critical_path, critical_by_thread, objective_time and slow_frames";
             return Err(Failure::usage(format!("{why}, not to {}", def.name)));
         }
         let tid = tid(&session, thread)?;
@@ -141,6 +142,10 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         session = session.or_path_end(thread);
     }
     let span = selected.map(|(span, _)| span);
+    if def.name == model::tables::OBJECTIVE_TIME.name && span.is_none() && args.thread.is_none() {
+        let windows = diagnose::objective_windows(&session, None)?;
+        session = session.with_windows(windows);
+    }
     if Session::is_of_slow_frames(def) {
         say(&format!("corewise: {}", frame_marks::described(&session, span)?));
     }

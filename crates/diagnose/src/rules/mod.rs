@@ -1,5 +1,6 @@
 //! The rules: one file and one line in [`RULES`] each.
 
+mod address_space_lock;
 mod background_woke_package;
 mod busy_wait_at_barrier;
 mod capture_lost_events;
@@ -28,6 +29,7 @@ mod pinned_to_one_cpu;
 mod polling_thread;
 mod preemption_rate;
 mod priority_inversion;
+mod readers_starve_writer;
 mod serialised_on_one_cpu;
 mod single_server;
 mod sleep_too_short_for_idle_state;
@@ -189,7 +191,9 @@ pub const RULES: &[&Rule] = &[
     &migration_between_core_types::RULE,
     &interrupt_on_critical_cpu::RULE,
     &deadlock::RULE,
+    &readers_starve_writer::RULE,
     &lock_held_long::RULE,
+    &address_space_lock::RULE,
     &lock_convoy::RULE,
     &busy_wait_at_barrier::RULE,
     &static_partition_barrier_tail::RULE,
