@@ -182,12 +182,13 @@ impl Explained<'_, '_> {
         matches!(self.path.objective.kind, ObjectiveKind::End | ObjectiveKind::Thread | ObjectiveKind::Throughput)
     }
 
-    /// What a fix of a part saves at most: all of its time, but in each window no more than that is late, and no more than the CPUs need for the
-    /// rest of the work.
+    /// What a fix of a part saves at most: all of its time, but in each window no more than that is late. To the end, a thread that runs or is
+    /// ready saves no more than the work of the program leaves of the CPUs' time; of a wait, the work of the awaited may be saved, too.
     fn saving(&self, found: &Found) -> Ns {
         if self.is_to_end() {
+            let is_wait = !matches!(found.what, Kind::Does(does) if does.needs_cpu());
             let rest = (self.ctx.span().len() - self.work).max(Ns::ZERO);
-            return found.time.min(rest);
+            return if is_wait { found.time } else { found.time.min(rest) };
         }
         let of_windows = |node: &usize| match &found.what {
             Kind::Does(..) => self.account.windows.iter().map(|of| of.get(node).copied().unwrap_or_default()).collect(),
