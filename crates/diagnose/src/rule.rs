@@ -87,6 +87,25 @@ pub(crate) enum Fits {
     Nothing,
 }
 
+impl Fits {
+    /// Says which part of the account (table `objective_time`) a finding explains, without a full stop.
+    pub(crate) fn account(self) -> &'static str {
+        match self {
+            Self::Ready => "the time in which its threads are ready and do not run: `ready` and `wakeup_latency`",
+            Self::Throttled => "the time in which its threads are throttled",
+            Self::Running => "the time in which its threads run: others could do a part of it, or it is not needed",
+            Self::RunningSlower => "a part of the time in which its threads run: the same work takes less elsewhere",
+            Self::WaitedForThread => {
+                "the time in the nodes below its threads: what the threads for which they wait do meanwhile"
+            }
+            Self::WaitedForDevice => "the time in which its threads are blocked until an interrupt wakes them",
+            Self::Nothing => {
+                "none as a whole: it is about many short times, energy, the recording or the conditions of the run"
+            }
+        }
+    }
+}
+
 /// A rule.
 pub struct Rule {
     /// Its id: the fault, in words joined by hyphens.

@@ -139,6 +139,9 @@ pub fn explain(rule: Option<&Rule>, width: usize) -> String {
         out.line(0, head);
         out.hanging("  ", words);
     }
+    out.blank();
+    out.line(0, "Its part of the account (`corewise table TRACE objective_time`)");
+    out.hanging("  ", rule.worst.account());
     if !rule.explains.is_empty() {
         out.blank();
         out.line(

@@ -18,6 +18,8 @@ const MIN_TYPICAL: f64 = 0.05;
 const MIN_FULL: f64 = 0.9;
 /// Below this part of the CPUs' time, none of them is idle.
 const MAX_IDLE: f64 = 0.1;
+/// A part is in both halves of the windows if the half with less of it has at least this part of the other's.
+const MIN_OF_HALF: f64 = 0.2;
 /// The maximum number of characters of a path.
 const MAX_PATH: usize = 48;
 /// The number of windows from which on a part is not seen by accident.
@@ -362,7 +364,20 @@ impl Explained<'_, '_> {
         format!("waits {} for {}, one after another", self.waited(found), names.join(", then "))
     }
 
-    /// How sure it is: what is waited for must be recorded, and it must be seen often.
+    /// Whether the later slow windows have it as the earlier ones do.
+    fn is_in_both_halves(&self, found: &Found) -> bool {
+        let each: Vec<Vec<Ns>> = found.nodes.iter().map(|node| self.account.in_windows(*node)).collect();
+        let slow: Vec<usize> = self.path.slow_windows().collect();
+        let (early, late) = slow.split_at(slow.len() / 2);
+        let sum = |half: &[usize]| {
+            let times = each.iter().flat_map(|of| half.iter().filter_map(|at| of.get(*at)));
+            times.copied().sum::<Ns>()
+        };
+        let (early, late) = (sum(early), sum(late));
+        early.min(late).as_f64() >= MIN_OF_HALF * early.max(late).as_f64()
+    }
+
+    /// How sure it is: what is waited for must be recorded, and it must be seen often, in both halves of the windows.
     fn confidence(&self, found: &Found) -> Confidence {
         let is_known = found.nodes.iter().all(|node| match &found.what {
             Kind::Does(Does::Exited | Does::Unknown) => false,
@@ -372,7 +387,7 @@ impl Explained<'_, '_> {
             }
         });
         let seen = self.account.counts[0];
-        let is_often = self.is_to_end() || seen >= MIN_SEEN;
+        let is_often = self.is_to_end() || (seen >= MIN_SEEN && self.is_in_both_halves(found));
         match (is_known, is_often) {
             (true, true) => Confidence::High,
             (false, false) => Confidence::Low,

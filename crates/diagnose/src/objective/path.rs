@@ -5,7 +5,7 @@ use super::{Objective, ObjectiveKind};
 use crate::context::RuleContext;
 use crate::finding::{Finding, Subject};
 use crate::rules::COUNTS_LATENESS;
-use engine::critical::Foreign;
+use engine::critical::{Foreign, Which};
 use engine::{AccountedPaths, EngineError, PathWindow, PathWindows};
 use model::tables::critical_by_thread;
 use model::{Ns, ThreadKey};
@@ -70,6 +70,12 @@ impl ObjectivePath {
     pub(crate) fn own_windows(&self) -> Option<Vec<PathWindow>> {
         let windows = self.windows.as_ref()?;
         Some(windows.all.iter().take(windows.own).map(|(window, _)| *window).collect())
+    }
+
+    /// The indices of the windows that are explained, in order of time.
+    pub(crate) fn slow_windows(&self) -> impl Iterator<Item = usize> + '_ {
+        let all = self.windows.iter().flat_map(|windows| &windows.all);
+        all.enumerate().filter(|(_, (_, which))| *which == Some(Which::Slow)).map(|(at, _)| at)
     }
 
     /// For each window of the objective, the most that the objective can gain.
