@@ -25,6 +25,9 @@ const MAX_PATH: usize = 48;
 /// The number of windows from which on a part is not seen by accident.
 const MIN_SEEN: i64 = 10;
 
+/// The call of a wait in a page fault.
+const PAGE_FAULT: &str = "page_fault";
+
 /// Rates at which programs usually do something, per second.
 const USUAL_RATES: [i64; 20] = [1, 2, 5, 10, 20, 24, 25, 30, 48, 50, 60, 75, 90, 100, 120, 144, 200, 240, 500, 1000];
 /// By how much a period is longer than that of a usual rate, if the rate is meant and missed.
@@ -286,7 +289,7 @@ impl Explained<'_, '_> {
             Some(WaitKind::Child) => format!("waits for a child process{call}"),
             Some(kind) if kind.is_lock() => format!("waits for a lock{call}"),
             Some(_) => format!("waits{call}{name}"),
-            None if call == " in page_fault" => "waits for a page of memory to be read".to_owned(),
+            None if wait.reason.as_deref() == Some(PAGE_FAULT) => "waits for a page of memory to be read".to_owned(),
             None => format!("is blocked{call}"),
         }
     }
