@@ -31,9 +31,7 @@ const PAGE_FAULT: &str = "page_fault";
 /// Rates at which programs usually do something, per second.
 const USUAL_RATES: [i64; 20] = [1, 2, 5, 10, 20, 24, 25, 30, 48, 50, 60, 75, 90, 100, 120, 144, 200, 240, 500, 1000];
 /// By how much a period is longer than that of a usual rate, if the rate is meant and missed.
-const MISSED: std::ops::Range<f64> = 1.002..1.09;
-/// Periods count for the mean if they differ from the median by less than this part of it.
-const NEAR: f64 = 0.3;
+const MISSED: std::ops::Range<f64> = 1.004..1.09;
 /// With fewer periods, their length is not stated.
 const MIN_PERIODS: usize = 20;
 
@@ -49,17 +47,13 @@ impl Explained<'_, '_> {
         let Some(periods) = self.periods.get(&node.thread()).filter(|all| all.len() >= MIN_PERIODS) else {
             return String::new();
         };
-        // Of a timer in whole milliseconds, the median is one of them, and the mean is what comes.
         let median = periods[periods.len() / 2];
-        let near = median.scaled(1.0 - NEAR)..median.scaled(1.0 + NEAR);
-        let near: Vec<Ns> = periods.iter().copied().filter(|period| near.contains(period)).collect();
-        let mean = near.iter().sum::<Ns>() / i64::try_from(near.len().max(1)).unwrap_or(1);
-        let is_missed = |rate: &&i64| MISSED.contains(&(mean.as_f64() * **rate as f64 / 1e9));
+        let is_missed = |rate: &&i64| MISSED.contains(&(median.as_f64() * **rate as f64 / 1e9));
         let more = USUAL_RATES.iter().find(is_missed).map_or_else(String::new, |rate| {
-            let more = time(mean - Ns(1_000_000_000) / *rate);
+            let more = time(median - Ns(1_000_000_000) / *rate);
             format!(", each {more} later than a rate of {rate} per second allows")
         });
-        format!(": every {} on average{more}", time(mean))
+        format!(": every {} at the median{more}", time(median))
     }
 
     /// Puts a part into words.
