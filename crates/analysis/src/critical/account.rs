@@ -87,7 +87,7 @@ impl Times {
     }
 }
 
-/// Threads of one process whose names differ only by a number at the end, or one thread without a name.
+/// Threads of one program whose names differ only by a number at the end, or one thread without a name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Role {
     /// The name, if known.
@@ -159,7 +159,7 @@ impl Account {
     #[must_use]
     pub fn new(parts: Parts, groups: &ThreadGroups) -> Self {
         let Parts { windows, waits, rest, counts, .. } = parts;
-        let mut tree = Tree::new(groups);
+        let mut tree = Tree::new(groups, &waits);
         tree.account.is_cut = !rest.is_empty();
         for (which, window) in windows {
             match which {
@@ -173,7 +173,8 @@ impl Account {
             let doing = tree.activity(cause, None);
             tree.add(node, thread, which, doing, (time, others));
         }
-        Self { waits, counts, ..tree.account }
+        let account = tree.account;
+        Self { waits, counts, ..account }
     }
 
     /// Writes the rows of [`model::tables::OBJECTIVE_TIME`].
@@ -255,27 +256,28 @@ fn number_of(count: usize) -> Value {
 /// The tree while it is built.
 struct Tree<'a> {
     groups: &'a ThreadGroups,
+    waits: &'a [Wait],
     roles: HashMap<RoleKey, usize>,
     nodes: HashMap<(Option<usize>, usize, Option<WaitId>), usize>,
     account: Account,
 }
 
-/// A pool and its process, or a thread without a name.
+/// A pool and its program, or a thread without a name.
 #[derive(PartialEq, Eq, Hash)]
 enum RoleKey {
-    Pool(usize, Option<i32>),
+    Pool(usize, Option<u32>),
     Thread(ThreadKey),
 }
 
 impl<'a> Tree<'a> {
-    fn new(groups: &'a ThreadGroups) -> Self {
-        Self { groups, roles: HashMap::new(), nodes: HashMap::new(), account: Account::default() }
+    fn new(groups: &'a ThreadGroups, waits: &'a [Wait]) -> Self {
+        Self { groups, waits, roles: HashMap::new(), nodes: HashMap::new(), account: Account::default() }
     }
 
     fn role(&mut self, thread: ThreadKey) -> usize {
         let key = match self.groups.of(thread) {
             0 => RoleKey::Thread(thread),
-            pool => RoleKey::Pool(pool, self.groups.process(thread).map(|process| process.0)),
+            pool => RoleKey::Pool(pool, self.groups.program(thread)),
         };
         let Self { roles, groups, account, .. } = self;
         *roles.entry(key).or_insert_with(|| {
@@ -364,6 +366,12 @@ impl<'a> Tree<'a> {
         self.account.windows.push(times);
     }
 
+    /// Whether two waits are in one call and for things of one kind.
+    fn are_alike(&self, one: Option<WaitId>, other: Option<WaitId>) -> bool {
+        let kind = |wait: WaitId| self.waits.get(wait as usize).map(|wait| (&wait.reason, &wait.kind));
+        one == other || (one.is_some() && other.is_some() && one.and_then(kind) == other.and_then(kind))
+    }
+
     /// Returns the node of a thread to which the path goes back.
     fn goes_to(&mut self, path: &mut Path, thread: ThreadKey, link: Option<WaitId>) -> usize {
         if let Some(place) = path.0.iter().position(|(of, _)| *of == thread) {
@@ -371,10 +379,10 @@ impl<'a> Tree<'a> {
             return path.0[place].1;
         }
         let role = self.role(thread);
-        // Threads of one role that wait for each other, for the same thing, are one node.
+        // Threads of one role that wait for each other, for things of one kind, are one node.
         let nodes = &self.account.nodes;
-        let above =
-            path.0.iter().map(|(_, node)| *node).find(|node| nodes[*node].role == role && nodes[*node].link == link);
+        let is_alike = |node: &usize| nodes[*node].role == role && self.are_alike(nodes[*node].link, link);
+        let above = path.0.iter().map(|(_, node)| *node).find(is_alike);
         let node = above.unwrap_or_else(|| self.child(path.node(), role, link));
         path.0.push((thread, node));
         node

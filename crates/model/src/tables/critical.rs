@@ -107,7 +107,7 @@ table! {
         made_from: CriticalPath,
         large: false,
         doc: "Where the time of the objective went: its critical path (table `critical_path`) as a tree: the threads at its end, those for which these waited, and so on. A node is a role of threads \
-              (of one process, with names that differ only by a number at the end) and what the threads of the node above waited for until one of these \
+              (of one program, with names that differ only by a number at the end) and what the threads of the node above waited for until one of these \
               woke them. The threads at the end of the path are in the node without a node above. All rows together sum to the path. Where a thread waited \
               for one that slept itself, until a timer or a device woke it, that time is in the node of the one that slept. `corewise diagnose` and `corewise table` make \
               it for the objective of the recording: of its periods, requests or marks the slow ones, and typical ones with which they are compared, or \
