@@ -93,6 +93,8 @@ pub(super) struct Explained<'a, 'c> {
     periods: &'a BTreeMap<ThreadKey, Vec<Ns>>,
     /// The time in which all CPUs together can do the work of the program.
     work: Ns,
+    /// Whether another objective is stated, too.
+    is_second: bool,
 }
 
 /// Returns the statements about an objective, and about the end of the command where that is as plausible; none if the source has no
@@ -108,12 +110,20 @@ pub(crate) fn statements(
     let cpus = ctx.cpus()?.max(1);
     let running = ctx.running_ns(|thread| program.is_own(thread) && !ctx.is_kernel_thread(thread))?;
     let periods = periods(ctx)?;
-    let of = |path| Explained::new((ctx, program), path, &periods, cpus, running / cpus).statements();
-    let mut all = of(path);
+    let work = running / cpus;
+    let explained = Explained::new((ctx, program), path, &periods, cpus, work);
+    let mut all = explained.statements();
     if let Some(end) = path.end_too(ctx, program)? {
-        all.extend(of(&end));
-        all.truncate(MAX_STATEMENTS);
+        all.extend(Explained::new((ctx, program), &end, &periods, cpus, work).statements());
     }
+    if let Some(thread) = explained.timed()
+        && let Some(period) = path.period_too(ctx, program, thread)?
+    {
+        let of_period = Explained::new((ctx, program), &period, &periods, cpus, work);
+        let late = Explained { is_second: true, ..of_period }.statements();
+        all.splice(0..0, late.into_iter().filter(|first| first.about != About::Healthy));
+    }
+    all.truncate(MAX_STATEMENTS);
     Ok(all)
 }
 
@@ -141,7 +151,15 @@ impl<'a, 'c> Explained<'a, 'c> {
         work: Ns,
     ) -> Self {
         let account = &path.paths.account;
-        Self { ctx, program, path, account, sums: account.sums(), cpus, periods, work }
+        Self { ctx, program, path, account, sums: account.sums(), cpus, periods, work, is_second: false }
+    }
+
+    /// The thread whose sleeps by a timer are the largest part of the path to the end, if one's are.
+    fn timed(&self) -> Option<ThreadKey> {
+        let found = pick::found(self);
+        let first = found.first().filter(|first| self.is_to_end() && self.is_timer(first))?;
+        let node = if let Kind::Waits(below) = first.what { below } else { first.node };
+        Some(self.account.nodes[node].thread())
     }
 
     fn statements(&self) -> Vec<Statement> {

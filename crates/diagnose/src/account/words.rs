@@ -89,7 +89,7 @@ impl Explained<'_, '_> {
     }
 
     /// Whether what is stated is mostly a sleep by a timer: of the thread itself, or of the one for which it waits.
-    fn is_timer(&self, found: &Found) -> bool {
+    pub(super) fn is_timer(&self, found: &Found) -> bool {
         let is_sleep = |does: &Does| {
             let Does::Blocked(Some(wait)) = does else { return false };
             let kind = self.account.waits.get(*wait as usize).and_then(|wait| wait_kind(&wait.kind));
@@ -183,11 +183,15 @@ impl Explained<'_, '_> {
     fn place(&self) -> String {
         let count = self.account.counts[0];
         let windows = |adjective: &str| plural(count.unsigned_abs(), &format!("{adjective}{}", self.window()));
+        let of = match &self.path.objective.name {
+            Some(name) if self.is_second => format!(" of {name},"),
+            _ => String::new(),
+        };
         match self.path.compared {
             _ if self.is_to_end() => String::new(),
-            Compared::Slow if self.path.objective.deadline_ns.is_some() => format!("In the {} ", windows("late ")),
-            Compared::Slow => format!("In the {} ", windows("slow ")),
-            Compared::All | Compared::FewLate => format!("In each of {} ", windows("")),
+            Compared::Slow if self.path.objective.deadline_ns.is_some() => format!("In the {}{of} ", windows("late ")),
+            Compared::Slow => format!("In the {}{of} ", windows("slow ")),
+            Compared::All | Compared::FewLate => format!("In each of {}{of} ", windows("")),
         }
     }
 

@@ -129,6 +129,24 @@ impl ObjectivePath {
         Ok(path)
     }
 
+    /// The lateness of a thread whose timer sets when the command ends, if it is often late; `None` if it is not, or if the user set the
+    /// objective.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub(crate) fn period_too(
+        &self,
+        ctx: &RuleContext<'_>,
+        program: &Program,
+        thread: ThreadKey,
+    ) -> Result<Option<Self>, EngineError> {
+        let periods = PeriodicThreads::new(ctx)?;
+        if self.objective.kind != ObjectiveKind::End || self.objective.set || !periods.is_late(thread) {
+            return Ok(None);
+        }
+        periods.objective(ctx, thread, &ctx.foreign(program)?).map(Some)
+    }
+
     /// The end of the recorded command, which is as plausible as a periodic thread that is hardly ever late; `None` if it is not, or if the user
     /// set the objective.
     ///

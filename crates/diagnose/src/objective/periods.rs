@@ -178,6 +178,11 @@ impl PeriodicThreads {
         if late as f64 >= 1000.0 * MIN_TIGHT { late } else { 0 }
     }
 
+    /// Whether so many periods of a thread are late that it is no accident.
+    pub(super) fn is_late(&self, thread: ThreadKey) -> bool {
+        self.0.get(&thread).is_some_and(|sums| sums.late >= MIN_TIGHT_COUNT) && self.often_late(thread, false) > 0
+    }
+
     /// The thread with this name or TID: of several, the one that works most.
     pub(super) fn named(&self, ctx: &RuleContext<'_>, name: &str) -> Result<ThreadKey, EngineError> {
         let tid = name.parse().ok().map(Tid);
