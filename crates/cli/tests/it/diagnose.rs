@@ -53,7 +53,7 @@ fn the_objective_is_in_the_first_line_and_can_be_set() {
         assert!(refused.code != Some(0) && refused.err.contains(why), "{objective}: {}", refused.err);
     }
     let unknown = run(["diagnose", &trace, "--objective", "speed"]);
-    assert!(unknown.code == Some(2) && unknown.err.contains("expected end, period:THREAD"), "{}", unknown.err);
+    assert!(unknown.code == Some(2) && unknown.err.contains("expected command, throughput"), "{}", unknown.err);
 }
 
 #[test]
