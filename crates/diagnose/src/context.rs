@@ -104,7 +104,9 @@ impl<'a> RuleContext<'a> {
                 objective.paths.by_thread.rows_of(table).for_each(|row| each(&row));
                 return Ok(());
             }
-            if let (Some(windows), true) = (objective.own_windows(), def.name == tables::CRITICAL_PATH.name) {
+            if def.name == tables::CRITICAL_PATH.name
+                && let Some(windows) = objective.own_windows()
+            {
                 return self.session.path_rows(&windows, &mut |rows| {
                     rows.iter().for_each(|cells| each(&Row::new(cells)));
                     Ok(())

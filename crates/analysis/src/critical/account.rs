@@ -150,8 +150,6 @@ pub struct Account {
     pub windows: Vec<BTreeMap<usize, Ns>>,
     /// The number of slow windows, and of typical ones.
     pub counts: [i64; 2],
-    /// Whether the path was too long for the tree: the nodes of its rest are not linked.
-    pub is_cut: bool,
 }
 
 impl Account {
@@ -160,13 +158,13 @@ impl Account {
     pub fn new(parts: Parts, groups: &ThreadGroups) -> Self {
         let Parts { windows, waits, rest, counts, .. } = parts;
         let mut tree = Tree::new(groups, &waits);
-        tree.account.is_cut = !rest.is_empty();
         for (which, window) in windows {
             match which {
                 Some(which) => tree.window(which, &window),
                 None => tree.account.windows.push(BTreeMap::new()),
             }
         }
+        // The end of a path that is too long for the tree.
         for ((which, thread, cause), (time, others)) in rest {
             let role = tree.role(thread);
             let node = tree.child(None, role, None);

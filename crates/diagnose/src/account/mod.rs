@@ -1,7 +1,7 @@
 //! The first lines of a diagnosis: where the time of the objective went, whether or not a rule knows why.
 //!
-//! The account is the critical path as a tree: the threads at its end, those for which these waited, and so on ([`engine::critical::Account`]). [`pick`] finds its largest parts,
-//! [`words`] says each in one sentence, with what a fix saves at most.
+//! The account is the critical path as a tree: the threads at its end, those for which these waited, and so on
+//! ([`engine::critical::Account`]). [`pick`] finds its largest parts, [`words`] says each in one sentence, with what a fix saves at most.
 
 mod pick;
 mod words;

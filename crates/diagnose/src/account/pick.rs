@@ -80,16 +80,17 @@ pub(super) fn is_unknown(found: &Found) -> bool {
 
 /// The parts of a node: what its threads did themselves.
 pub(super) fn own_parts(of: &Explained<'_, '_>, node: usize) -> Vec<(Does, Times)> {
-    let mut parts = BTreeMap::<(Does, Option<&Wait>), (Times, BTreeMap<Option<WaitId>, Ns>)>::new();
-    let alike: Vec<Wait> =
-        of.account.waits.iter().map(|wait| Wait { object: None, name: None, ..wait.clone() }).collect();
+    /// The call and the kind of a wait.
+    type Alike<'w> = Option<(Option<&'w str>, &'w str)>;
+    let mut parts = BTreeMap::<(Does, Alike<'_>), (Times, BTreeMap<Option<WaitId>, Ns>)>::new();
+    let alike = |wait: WaitId| of.account.waits.get(wait as usize).map(|wait| (wait.reason.as_deref(), &*wait.kind));
     for (doing, times) in &of.account.nodes[node].doing {
         let does = does(doing);
         let (key, wait) = match does {
             Does::Blocked(wait) => (Does::Blocked(None), wait),
             does => (does, None),
         };
-        let (sum, waits) = parts.entry((key, wait.and_then(|wait| alike.get(wait as usize)))).or_default();
+        let (sum, waits) = parts.entry((key, wait.and_then(alike))).or_default();
         sum.plus(times);
         *waits.entry(wait).or_default() += times.path[0];
     }

@@ -111,7 +111,7 @@ table! {
               woke them. The threads at the end of the path are in the node without a node above. All rows together sum to the path. Where a thread waited \
               for one that slept itself, until a timer or a device woke it, that time is in the node of the one that slept. `corewise diagnose` and `corewise table` make \
               it for the objective of the recording: of its periods, requests or marks the slow ones, and typical ones with which they are compared, or \
-              the path to its end. SQL and Python have that of the path to the end of the requested range. It has at most 2,000 nodes, to a depth of 16; further ones are joined.",
+              the path to its end. SQL and Python have that of the path to the end of the requested range. It has at most 2,000 nodes, to a depth of 16; further ones are joined. Of a path with more than 524,288 parts, the end is in nodes without one above.",
         key: [NODE, STATE, CORE_TYPE, QUEUED_BEHIND, REASON, KIND, OBJECT, NAME],
         columns: {
             NODE: Count = "Number of the node, from 1. Each comes after the one above.",
@@ -135,7 +135,7 @@ table! {
             NAME: Option<FilePath> = "Blocked: its path, or its addresses.",
             SLOW_NS: Ns = "Time on the path in the slow windows, or on the whole path.",
             TYPICAL_NS: Ns = "Time on the path in the typical windows with which the slow ones are compared.",
-            ALONE_NS: Ns = "The part of `slow_ns` in which no other thread of the program ran.",
+            ALONE_NS: Ns = "The part of `slow_ns` in which no other thread ran; `corewise diagnose` leaves threads of other programs out.",
             IDLE_NS: Ns = "The idle time of the other CPUs during `slow_ns`, over all of them.",
             SLOW: Count = "Number of slow windows; 1 for the whole path.",
             TYPICAL: Count = "Number of typical windows.",
