@@ -17,3 +17,4 @@ mod laws;
 mod power_over_time;
 mod requests;
 mod support;
+mod without;
