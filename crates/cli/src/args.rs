@@ -130,7 +130,7 @@ impl Global {
         };
         let mut session = engine::Session::open(&local, options).map_err(failed)?;
         session.show_as(trace);
-        Ok(session)
+        Ok(session.with_objective(Box::new(|session| diagnose::path_objective(session, None))))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::objective::{self, ObjectivePath};
 use crate::program::Program;
 use crate::rule::{Rule, Threshold};
 use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
-use engine::critical::Foreign;
+use engine::critical::Outside;
 use engine::{AccountedPaths, EngineError, Facts, Offer, PathWindows, Session, Summary, ThreadNames};
 use model::tables::{cpus, ready_wait, switch_causes, threads};
 use model::words::{grouped, short};
@@ -49,6 +49,11 @@ impl<'a> RuleContext<'a> {
         Self { objective: Some(objective), ..self }
     }
 
+    /// The critical path to the objective, if it is chosen.
+    pub(crate) fn objective_path(&self) -> Option<&'a ObjectivePath> {
+        self.objective
+    }
+
     /// Whether the objective is the lateness of this thread.
     pub(crate) fn is_objective(&self, thread: ThreadKey) -> bool {
         self.objective.is_some_and(|of| of.is_of_thread(thread))
@@ -63,21 +68,21 @@ impl<'a> RuleContext<'a> {
     pub(crate) fn account(
         &self,
         windows: Option<&PathWindows>,
-        foreign: &Foreign,
+        outside: &Outside,
     ) -> Result<AccountedPaths, EngineError> {
-        self.session.account(windows, self.part, foreign)
+        self.session.account(windows, self.part, outside)
     }
 
     /// The threads that are not of the recorded program.
-    pub(crate) fn foreign(&self, program: &Program) -> Result<Foreign, EngineError> {
-        let mut foreign = Foreign::default();
+    pub(crate) fn outside(&self, program: &Program) -> Result<Outside, EngineError> {
+        let mut outside = Outside::default();
         self.each_row(threads::Table, |row| {
             let thread = row.get(threads::THREAD);
             if !program.is_own(thread) || self.is_kernel_thread(thread) {
-                foreign.insert(thread);
+                outside.insert(thread, self.full_name(thread));
             }
         })?;
-        Ok(foreign)
+        Ok(outside)
     }
 
     /// Returns the same context with the thresholds of another rule.

@@ -12,7 +12,7 @@ use crate::rule::{Rule, RuleOutcome};
 use crate::rules::RULES;
 use crate::settings::Settings;
 use crate::worst::{self, add_worst};
-use engine::{EngineError, PathWindows, Session};
+use engine::{EngineError, PathObjective, Session};
 use model::tables::threads;
 use model::words::{plural, time};
 use model::{Fix, Ns, Span, Table, TableDef, ThreadKey, Tid};
@@ -102,7 +102,7 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Findings that affect the reliability of all others, one sentence each, to be printed first.
     pub fn caveats(&self) -> impl Iterator<Item = String> {
-        let about = (1..).zip(&self.findings).filter(|(_, f)| f.subject != Subject::Program);
+        let about = (1..).zip(&self.findings).filter(|(_, f)| f.subject > Subject::Outside);
         about.map(|(at, f): (usize, _)| format!("{} ({at}. {})", f.title, f.rule))
     }
 }
@@ -184,15 +184,16 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
             if path.limit(finding) {
                 finding.severity = finding.severity.min(ctx.severity(finding.counted_ns()));
             }
-            if finding.subject == Subject::Program && finding.is_outside() {
-                finding.severity = Severity::Low;
-            }
         }
-        let (mut others, own): (Vec<_>, Vec<_>) = diagnosis.findings.into_iter().partition(|f| program.is_other(f));
-        others.iter_mut().for_each(|finding| finding.severity = Severity::Low);
+        let (others, own): (Vec<_>, Vec<_>) = diagnosis.findings.into_iter().partition(|f| program.is_other(f));
         let processes = Processes::new(&ctx)?;
-        diagnosis.findings = ranked(own, &processes);
-        diagnosis.findings.extend(ranked(others, &processes));
+        let (own, others) = (ranked(own, &processes), ranked(others, &processes));
+        let (mut own, mut outside): (Vec<_>, Vec<_>) =
+            own.into_iter().partition(|of| of.subject != Subject::Program || !of.is_outside());
+        outside.extend(others);
+        outside.iter_mut().for_each(|finding| (finding.subject, finding.severity) = (Subject::Outside, Severity::Low));
+        own.extend(outside);
+        diagnosis.findings = own;
         diagnosis.findings.sort_by_key(|finding| finding.subject);
         diagnosis.findings.iter_mut().for_each(ObjectivePath::limit_claims);
         let figures = diagnosis.findings.iter().flat_map(|finding| &finding.assumptions).filter(|of| is_figure(of));
@@ -254,16 +255,18 @@ pub fn choose(session: &Session, target: Option<&Target>, made: &[Table]) -> Res
     Choice::new(&ctx, &Program::new(&ctx)?, target)
 }
 
-/// The windows of the objective that a recording of threads is judged by, and those with which they are compared, as in the account of
-/// [`diagnose`]; `None`: its path to the end.
+/// What the account of a recording of threads is about, as in [`diagnose`]: the windows of its objective and those with which they are compared,
+/// or its path to the end.
 ///
 /// # Errors
 /// The trace cannot be read, or lacks what the user named.
-pub fn objective_windows(session: &Session, target: Option<&Target>) -> Result<Option<PathWindows>, EngineError> {
+pub fn path_objective(session: &Session, target: Option<&Target>) -> Result<PathObjective, EngineError> {
     let (settings, costs) = (Settings::default(), MeasuredCosts::default());
     session.prepare(&choice_tables().collect::<Vec<_>>())?;
     let ctx = RuleContext::new(session, &settings, None, &[], &costs, RULES[0])?;
-    Ok(ObjectivePath::new(&ctx, &Program::new(&ctx)?, target)?.windows)
+    let program = Program::new(&ctx)?;
+    let windows = ObjectivePath::new(&ctx, &program, target)?.windows;
+    Ok(PathObjective { windows, outside: ctx.outside(&program)? })
 }
 
 /// The share of the CPUs' time in which threads ran; `None` if that is unknown for all of it.

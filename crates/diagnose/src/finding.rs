@@ -25,6 +25,8 @@ pub enum Severity {
 pub enum Subject {
     /// The program, or how the machine is configured for it.
     Program,
+    /// The program, but the objective gains nothing from it, or another program: never more severe than low.
+    Outside,
     /// The recording: missing data may hide other findings, or make them wrong. As severe as what may be missing.
     Recording,
     /// The conditions of the run: something outside the program slowed it down. They are fully known and never more severe than low.

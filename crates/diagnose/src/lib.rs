@@ -36,7 +36,7 @@ mod worst;
 
 pub use account::{About as StatementAbout, Statement};
 pub use blocks::{About, Detail, Line, blocks, lines, tone};
-pub use diagnosis::{Diagnosis, NotChecked, Options, System, choice_tables, choose, diagnose, objective_windows};
+pub use diagnosis::{Diagnosis, NotChecked, Options, System, choice_tables, choose, diagnose, path_objective};
 pub use finding::{Action, Claim, Confidence, Evidence, Finding, Interval, Severity, Subject};
 pub use json::json;
 pub use objective::{Choice, Objective, ObjectiveKind, Target};
@@ -46,4 +46,4 @@ pub use rules::{RULES, TABLES};
 pub use sarif::sarif;
 pub use saved_energy::SavedEnergy;
 pub use settings::{SEVERITY, Settings};
-pub use text::{explain, text};
+pub use text::{OUTSIDE, explain, text};

@@ -2,7 +2,7 @@
 
 use crate::blocks::{Detail, blocks};
 use crate::diagnosis::Diagnosis;
-use crate::finding::{Evidence, Finding};
+use crate::finding::{Evidence, Finding, Subject};
 use crate::rule::{Rule, Threshold};
 use crate::rules::RULES;
 use crate::settings::SEVERITY;
@@ -13,6 +13,9 @@ use std::fmt::Write as _;
 
 /// The maximum number of rows of evidence that are shown per finding.
 const SHOWN: usize = 3;
+
+/// The words before the findings of [`Subject::Outside`].
+pub const OUTSIDE: &str = "Outside of the objective, which gains nothing from these";
 
 /// Formats a diagnosis, in lines of at most `width` characters. Each finding has its cost, its worst interval and its fix; if `verbose`,
 /// also the evidence, the assumptions, and what was not checked.
@@ -42,8 +45,13 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
     }
     diagnosis.caveats().for_each(|caveat| out.line(0, &format!("Note: {caveat}")));
     let detail = if verbose { Detail::Whole } else { Detail::Brief };
+    let first_outside = diagnosis.findings.iter().position(|of| of.subject == Subject::Outside);
     for (at, finding) in (1..).zip(&diagnosis.findings) {
         out.blank();
+        if first_outside.is_some_and(|first| first + 1 == at) {
+            out.line(0, &format!("{OUTSIDE}:"));
+            out.blank();
+        }
         let mut shown = blocks(at, finding, diagnosis.system, detail, None);
         shown.extend(evidence(finding).filter(|_| verbose).map(|rows| Block::Linked(vec![(rows, None)])));
         out.text.push_str(&page::terminal(&shown, width, false));

@@ -23,7 +23,7 @@ pub use analysis::BandSteps;
 pub use analysis::critical;
 pub use analysis::rates::TypeMatters;
 pub use costs::{costs_path, machine_id, stale_costs, store_costs, stored_costs};
-pub use critical_path::{AccountedPaths, PathWindow, PathWindows};
+pub use critical_path::{AccountedPaths, FindObjective, PathObjective, PathWindow, PathWindows};
 pub use error::EngineError;
 pub use identified::{Identified, identified};
 pub use import::{Progress, Target, import};

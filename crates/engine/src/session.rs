@@ -6,7 +6,7 @@ use crate::redaction::Redaction;
 use crate::restate::{self, Current};
 use crate::source::{Any, open_any};
 use crate::tables::{SlowFrameOptions, TableCache, ThreadNames};
-use crate::{EngineError, Infer, PassOptions, PathWindows, Priority, Source, Summary};
+use crate::{EngineError, FindObjective, Infer, PassOptions, Priority, Source, Summary};
 use account::Totals;
 use analysis::critical::End;
 use ingest::Facts;
@@ -31,8 +31,8 @@ pub struct Session {
     pub(crate) names: OnceLock<ThreadNames>,
     /// The thread with which the critical path ends, if requested.
     pub(crate) ends: Option<End>,
-    /// The windows of the table of the objective's time; `None`: the path to the end.
-    pub(crate) windows: Option<PathWindows>,
+    /// How the objective of the table of its time is found; `None`: it is the end.
+    pub(crate) objective: Option<FindObjective>,
     pub(crate) slow: SlowFrameOptions,
     /// The copy of a packed trace folder, or of one that cannot be written, which is removed with the session.
     unpacked: Option<TempDir>,
@@ -121,7 +121,7 @@ impl Session {
             cache: TableCache::default(),
             names: OnceLock::new(),
             ends: None,
-            windows: None,
+            objective: None,
             slow: SlowFrameOptions::default(),
             unpacked: None,
             restated_from: None,
@@ -163,7 +163,7 @@ impl Session {
             cache: TableCache::default(),
             names: OnceLock::new(),
             ends: None,
-            windows: None,
+            objective: None,
             slow: SlowFrameOptions::default(),
             unpacked: copy,
             restated_from,

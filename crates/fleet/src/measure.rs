@@ -256,6 +256,7 @@ fn findings(diagnosis: &Diagnosis, path: &str) -> Vec<Vec<Value>> {
         let also: Vec<&str> = of.also.iter().map(|of| of.rule).collect();
         let subject = match of.subject {
             Subject::Program => "program",
+            Subject::Outside => "outside",
             Subject::Recording => "recording",
             Subject::Conditions => "conditions",
         };

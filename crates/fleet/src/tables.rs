@@ -81,7 +81,10 @@ pub static FINDINGS: TableDef = table(
         PATH,
         Col::new("number", Int, "", "Its number in the recording, in the order of `corewise diagnose`, from 1."),
         word("rule", "The rule (`corewise explain RULE`)."),
-        word("subject", "What it is about: program, recording or conditions."),
+        word(
+            "subject",
+            "What it is about: program, outside (the objective gains nothing from it), recording or conditions.",
+        ),
         word("severity", "low, medium or high."),
         word("confidence", "low, medium or high."),
         Col::text("title", Shows::Path, "One sentence with its figures."),

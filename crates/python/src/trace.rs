@@ -98,7 +98,8 @@ pub fn open(
         };
         let session = opened.map_err(|why| why.to_string())?;
         let slow = session.found_frames(SlowFrameOptions::default()).map_err(|why| why.to_string())?;
-        Ok(session.with_slow_frames(slow))
+        let objective = Box::new(|session: &Session| diagnose::path_objective(session, None));
+        Ok(session.with_slow_frames(slow).with_objective(objective))
     };
     let session = wait(py, &cancelled, work, || {
         let share = source.as_ref().and_then(|source| source.read_share());

@@ -14,15 +14,30 @@ export interface Diagnosis {
   /** What the program is judged by; null for a frame log. */
   readonly objective: { readonly sentence: string } | null;
   /** Where its time went: the largest parts. */
-  readonly account: readonly { readonly text: string }[];
+  readonly account: readonly Statement[];
   readonly findings: readonly Finding[];
   readonly checked: readonly string[];
   readonly not_checked: readonly { readonly rule: string; readonly why: string }[];
   readonly rules: readonly { readonly rule: string; readonly about: string }[];
 }
 
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+interface Statement {
+  readonly text: string;
+  readonly threads: readonly number[];
+  /** The windows that have most of it; none: the whole range. */
+  readonly windows: readonly Span[];
+  /** The number of the finding about it, from 1. */
+  readonly finding: number | null;
+}
+
 interface Finding {
   readonly rule: string;
+  readonly subject: "program" | "outside" | "recording" | "conditions";
   readonly severity: "low" | "medium" | "high";
   readonly title: string;
   /** What is shown of it, as in a report. */
@@ -38,6 +53,7 @@ interface Finding {
 const POLL_MS = 400;
 /** The maximum length of a list. */
 const MAX_LISTED = 12;
+const OUTSIDE = "Outside of the objective, which gains nothing from these:";
 /** The lines that are lists of links here. */
 const LINKED = new Set(["threads", "when", "worst", "also"]);
 
@@ -69,17 +85,56 @@ export class Findings {
     const about = new Map(diagnosis.rules.map((rule) => [rule.rule, rule.about]));
     this.tab.textContent = `Findings (${diagnosis.findings.length})`;
     registerTicks("finding", diagnosis.findings.flatMap((finding) => finding.worst.map((of) => of.start_ns)));
-    const list = document.createElement("ol");
-    for (const finding of diagnosis.findings) list.append(this.finding(finding));
+    const lists = this.lists(diagnosis.findings);
     const nothing = paragraph(`No problems found (${diagnosis.checked.length} rules checked).`);
     this.panel.replaceChildren(
       heading("Findings"),
       ...(diagnosis.objective ? [paragraph(`Objective: ${diagnosis.objective.sentence}.`)] : []),
-      ...diagnosis.account.map((statement) => paragraph(`${statement.text}.`)),
-      diagnosis.findings.length > 0 ? list : nothing,
+      ...diagnosis.account.map((statement) => this.statement(statement)),
+      ...(lists.length > 0 ? lists : [nothing]),
       folded(`Rules checked (${diagnosis.checked.length})`, diagnosis.checked.map((rule) => [rule, about.get(rule) ?? ""])),
       folded(`Rules not checked (${diagnosis.not_checked.length})`, diagnosis.not_checked.map(({ rule, why }) => [rule, why])),
     );
+  }
+
+  /** The findings, with their numbers; those outside of the objective have a heading. */
+  private lists(findings: readonly Finding[]): HTMLElement[] {
+    const all: HTMLElement[] = [];
+    let before: boolean | null = null;
+    for (const [at, finding] of findings.entries()) {
+      const outside = finding.subject === "outside";
+      if (outside !== before) {
+        if (outside) all.push(paragraph(OUTSIDE));
+        const list = document.createElement("ol");
+        list.start = at + 1;
+        all.push(list);
+      }
+      before = outside;
+      all.at(-1)?.append(this.finding(finding));
+    }
+    return all;
+  }
+
+  /** A statement, with links to where it is seen and to its finding. */
+  private statement(of: Statement): HTMLElement {
+    const all = paragraph(`${of.text}.`);
+    const [thread] = of.threads;
+    const spans = of.windows.length > 0 || thread === undefined ? of.windows : [{ start: 0, end: this.whole }];
+    for (const [at, span] of spans.entries()) {
+      const words = of.windows.length > 0 ? `${at === 0 ? "Longest" : "Next"}: ${point(span.start, 1e3)}` : "Its threads";
+      const track = thread === undefined ? null : ({ kind: "thread", id: thread } as const);
+      all.append(" ", this.link(words, { from: span.start, to: Math.max(span.start + 1, span.end), track, threads: of.threads.slice(0, 4), words: "" }));
+    }
+    if (of.finding !== null) {
+      const number = of.finding;
+      const made = anchor(`Finding ${number}`, "#");
+      made.addEventListener("click", (event) => {
+        event.preventDefault();
+        this.panel.querySelectorAll(":scope > ol > li")[number - 1]?.scrollIntoView();
+      });
+      all.append(" ", made);
+    }
+    return all;
   }
 
   private finding(finding: Finding): HTMLElement {

@@ -15,6 +15,7 @@
 mod account;
 mod causes;
 mod last_ran;
+mod outside;
 mod parts;
 mod pieces;
 mod sums;
@@ -24,8 +25,9 @@ mod walk;
 pub use account::{Account, Activity, Node, Role, Times, Wait, WaitId};
 pub use causes::{Cause, Causes, ThreadCause};
 pub use last_ran::LastRan;
+pub use outside::Outside;
 pub use parts::{Parts, Which};
-pub use pieces::{Foreign, Others, Piece, Pieces, Window};
+pub use pieces::{Others, Piece, Pieces, Window};
 pub use sums::Sums;
 pub(crate) use sums::column;
 pub use walk::{End, Walk};

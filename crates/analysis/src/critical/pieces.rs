@@ -1,11 +1,11 @@
 //! The pieces of the path: the type of core, the SMT sibling's state, the thread that ran instead.
 
+use super::Outside;
 use crate::{Context, World};
 use model::{
     Change, CoreType, CpuId, CpuState, Ns, Reason, Rows, Span, Subject, ThreadKey, ThreadState, ThreadStretch, Tid,
     Timeline, TimelineEvent, Value,
 };
-use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A span with a path to its end.
@@ -141,9 +141,6 @@ pub(super) fn tid(tid: Tid) -> Value {
     Some(tid).filter(|t| *t != Tid::UNKNOWN).map(|t| i64::from(t.0)).into()
 }
 
-/// The threads that are not of the program.
-pub type Foreign = FxHashSet<ThreadKey>;
-
 /// A fold over the path and the timeline, in order of time, that cuts the path into pieces.
 pub struct Pieces {
     /// The window that is open or opens next, and those after it.
@@ -159,7 +156,7 @@ pub struct Pieces {
     /// Everything before this time was emitted or is in `open`.
     since: Ns,
     open: Option<Piece>,
-    foreign: Foreign,
+    outside: Outside,
     /// The number of CPUs that are idle, and of those that run a thread of the program.
     idle: i64,
     busy: i64,
@@ -184,7 +181,7 @@ impl Pieces {
             on_path: None,
             since,
             open: None,
-            foreign: Foreign::default(),
+            outside: Outside::default(),
             idle: 0,
             busy: 0,
         }
@@ -192,8 +189,8 @@ impl Pieces {
 
     /// Sets the threads that are not of the program: a thread is alone while only these run.
     #[must_use]
-    pub fn with_foreign(self, foreign: Foreign) -> Self {
-        Self { foreign, ..self }
+    pub fn with_outside(self, outside: Outside) -> Self {
+        Self { outside, ..self }
     }
 
     /// Handles a timeline; `each` gets the completed pieces. The timeline's threads are those that a
@@ -348,14 +345,14 @@ impl Pieces {
         let Some(now) = self.world.cpu_now(cpu) else { return };
         match now.state {
             CpuState::Idle => self.idle += by,
-            CpuState::Busy if !self.foreign.contains(&now.thread) => self.busy += by,
+            CpuState::Busy if !self.outside.contains(now.thread) => self.busy += by,
             CpuState::Busy | CpuState::Unknown => {}
         }
     }
 
     /// What the other CPUs do for this long. `runs`: the thread of the path, if it runs.
     fn others(&self, runs: Option<ThreadKey>, time: Ns) -> Others {
-        let own = i64::from(runs.is_some_and(|thread| !self.foreign.contains(&thread)));
+        let own = i64::from(runs.is_some_and(|thread| !self.outside.contains(thread)));
         let alone = if self.busy <= own { time } else { Ns::ZERO };
         Others { alone, idle: time * self.idle }
     }

@@ -55,6 +55,10 @@ pub struct Args {
     /// thread that started before the end of the range
     #[arg(long, value_name = "TID|NAME")]
     thread: Option<String>,
+    /// For objective_time: what the program is judged by, as in diagnose: command, throughput, frames, requests, thread:THREAD,
+    /// period:THREAD, requests:THREAD, mark:NAME
+    #[arg(long, value_name = "OBJECTIVE")]
+    objective: Option<diagnose::Target>,
     /// For slow_frames: treat marks with this name as frames (a final * matches any ending) [default: the frames of the frame
     /// log, otherwise the marks that look most like frames: frame, Frame 12, Choreographer#doFrame, vsync, …]
     #[arg(long, value_name = "NAME")]
@@ -142,9 +146,13 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         session = session.or_path_end(thread);
     }
     let span = selected.map(|(span, _)| span);
-    if def.name == model::tables::OBJECTIVE_TIME.name && span.is_none() && args.thread.is_none() {
-        let windows = diagnose::objective_windows(&session, None)?;
-        session = session.with_windows(windows);
+    if let Some(objective) = args.objective.clone() {
+        if def.name != model::tables::OBJECTIVE_TIME.name || span.is_some() || args.thread.is_some() {
+            return Err(Failure::usage(
+                "--objective applies only to objective_time of a whole recording, without --thread",
+            ));
+        }
+        session = session.with_objective(Box::new(move |session| diagnose::path_objective(session, Some(&objective))));
     }
     if Session::is_of_slow_frames(def) {
         say(&format!("corewise: {}", frame_marks::described(&session, span)?));

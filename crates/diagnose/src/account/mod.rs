@@ -13,15 +13,18 @@ use crate::program::Program;
 use engine::EngineError;
 use engine::critical::{Account, Times};
 use model::tables::periods;
-use model::{Ns, ThreadKey, pool_name};
+use model::{Ns, Span, ThreadKey, pool_name};
 use pick::{Found, Kind};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of periods of a thread whose lengths are kept.
 const MAX_PERIODS: usize = 1 << 14;
 /// The maximum number of statements.
 const MAX_STATEMENTS: usize = 3;
+/// The maximum number of windows that a statement names.
+const MAX_WINDOWS: usize = 3;
 
 /// What a statement is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -62,6 +65,8 @@ pub struct Statement {
     pub confidence: Confidence,
     /// The threads that it names, by key: the one whose time it is, then those for which it waits.
     pub threads: Vec<ThreadKey>,
+    /// The periods, frames or requests that have most of it, the longest part first: at most three. Of the whole path, none.
+    pub windows: Vec<Span>,
     /// The first finding about threads of these names, by its number from 1; `None`: no rule names why.
     pub finding: Option<usize>,
 }
@@ -74,7 +79,7 @@ pub(crate) fn link(ctx: &RuleContext<'_>, statements: &mut [Statement], findings
         let is_named = |thread: &ThreadKey| names.contains(pool_name(&ctx.name(*thread)));
         let is_about = |finding: &Finding| {
             let mut threads = finding.threads.iter().map(|claim| &claim.thread).chain(&finding.waited_for);
-            finding.subject == Subject::Program && !finding.is_outside() && threads.any(is_named)
+            finding.subject == Subject::Program && threads.any(is_named)
         };
         statement.finding = findings.iter().position(is_about).map(|at| at + 1);
     }
@@ -97,8 +102,7 @@ pub(super) struct Explained<'a, 'c> {
     is_second: bool,
 }
 
-/// Returns the statements about an objective, and about the end of the command where that is as plausible; none if the source has no
-/// critical path.
+/// Returns the statements about an objective, and about others that are as plausible: the end of the command, slow requests.
 ///
 /// # Errors
 /// The trace cannot be read.
@@ -114,17 +118,52 @@ pub(crate) fn statements(
     let explained = Explained::new((ctx, program), path, &periods, cpus, work);
     let mut all = explained.statements();
     if let Some(end) = path.end_too(ctx, program)? {
-        all.extend(Explained::new((ctx, program), &end, &periods, cpus, work).statements());
+        let of_end = explained.with(&end, false);
+        let until_end = of_end.statements();
+        // A periodic thread that is never late is what the command is about if the end waits for its timer.
+        if of_end.timed().is_some() {
+            all.extend(until_end);
+        } else {
+            all.splice(0..0, until_end.into_iter().take(MAX_STATEMENTS - 1));
+        }
     }
     if let Some(thread) = explained.timed()
         && let Some(period) = path.period_too(ctx, program, thread)?
     {
-        let of_period = Explained::new((ctx, program), &period, &periods, cpus, work);
-        let late = Explained { is_second: true, ..of_period }.statements();
+        let late = explained.with(&period, true).statements();
         all.splice(0..0, late.into_iter().filter(|first| first.about != About::Healthy));
+    }
+    if let Some(slow) = path.requests_too(ctx, program)? {
+        all.truncate(MAX_STATEMENTS - 1);
+        all.extend(explained.with(&slow, true).statements());
     }
     all.truncate(MAX_STATEMENTS);
     Ok(all)
+}
+
+/// Waits of a thread of the path for several others, one after another.
+pub(crate) struct Turns {
+    pub(crate) thread: ThreadKey,
+    /// Those for which it waits, in order.
+    pub(crate) awaited: Vec<ThreadKey>,
+    /// The word for one of the windows in which it does so, and their number; `None`: the whole path.
+    pub(crate) window: Option<&'static str>,
+    pub(crate) count: i64,
+    /// The time of these waits in all windows.
+    pub(crate) waited: Ns,
+    /// The same without the longest wait of each window, or of the whole path.
+    pub(crate) saved: Ns,
+}
+
+/// Returns the waits for several threads in turn, the longest first.
+///
+/// # Errors
+/// The trace cannot be read.
+pub(crate) fn turns(ctx: &RuleContext<'_>) -> Result<Vec<Turns>, EngineError> {
+    let Some(path) = ctx.objective_path() else { return Ok(Vec::new()) };
+    let (program, periods) = (Program::new(ctx)?, BTreeMap::new());
+    let of = Explained::new((ctx, &program), path, &periods, 1, Ns::ZERO);
+    Ok(pick::found(&of).iter().filter_map(|found| of.turns(found)).collect())
 }
 
 /// The lengths of the periods of each thread, in order.
@@ -152,6 +191,12 @@ impl<'a, 'c> Explained<'a, 'c> {
     ) -> Self {
         let account = &path.paths.account;
         Self { ctx, program, path, account, sums: account.sums(), cpus, periods, work, is_second: false }
+    }
+
+    /// The same of another objective; `is_second`: which is named.
+    fn with<'b>(&'b self, path: &'b ObjectivePath, is_second: bool) -> Explained<'b, 'c> {
+        let of = Explained::new((self.ctx, self.program), path, self.periods, self.cpus, self.work);
+        Explained { is_second, ..of }
     }
 
     /// The thread whose sleeps by a timer are the largest part of the path to the end, if one's are.
@@ -200,6 +245,49 @@ impl Explained<'_, '_> {
         matches!(self.path.objective.kind, ObjectiveKind::End | ObjectiveKind::Thread | ObjectiveKind::Throughput)
     }
 
+    /// The windows with most of a part, the one with the longest part first.
+    fn windows(&self, found: &Found) -> Vec<Span> {
+        if self.is_to_end() {
+            return Vec::new();
+        }
+        let mut all: Vec<(Ns, Span)> = Vec::new();
+        let each = self.in_each(found);
+        for (at, (window, _)) in self.path.windows.iter().flat_map(|windows| &windows.all).enumerate() {
+            let part: Ns = each.iter().filter_map(|of| of.get(at)).copied().sum();
+            all.push((part, window.span));
+        }
+        all.retain(|(part, _)| *part > Ns::ZERO);
+        all.sort_by_key(|(part, span)| (Reverse(*part), span.start));
+        all.into_iter().map(|(_, span)| span).take(MAX_WINDOWS).collect()
+    }
+
+    /// The waits of a part that consists of waits in turn.
+    fn turns(&self, found: &Found) -> Option<Turns> {
+        let Kind::InTurn(all) = &found.what else { return None };
+        let awaited = all.iter().map(|node| self.account.nodes[*node].thread()).collect();
+        let (of_nodes, is_to_end) = (self.in_each(found), self.is_to_end());
+        let each: Vec<Vec<Ns>> = if is_to_end {
+            vec![all.iter().map(|node| self.sums[*node].path[0]).collect()]
+        } else {
+            let of_window = |at: usize| of_nodes.iter().filter_map(|of| of.get(at)).copied().collect();
+            self.path.slow_windows().map(of_window).collect()
+        };
+        let waited = each.iter().flatten().copied().sum();
+        let longest: Ns = each.iter().filter_map(|of| of.iter().copied().max()).sum();
+        let window = (!is_to_end).then(|| self.window());
+        let (thread, count) = (self.account.nodes[found.node].thread(), self.account.counts[0]);
+        Some(Turns { thread, awaited, window, count, waited, saved: waited - longest })
+    }
+
+    /// The time of a part in each window, by node.
+    fn in_each(&self, found: &Found) -> Vec<Vec<Ns>> {
+        let of_windows = |node: &usize| match &found.what {
+            Kind::Does(..) => self.account.windows.iter().map(|of| of.get(node).copied().unwrap_or_default()).collect(),
+            Kind::Waits(_) | Kind::InTurn(_) => self.account.in_windows(*node),
+        };
+        found.nodes.iter().map(of_windows).collect()
+    }
+
     /// What a fix of a part saves at most: all of its time, but in each window no more than that is late. To the end, a thread that runs or is
     /// ready saves no more than the work of the program leaves of the CPUs' time; of a wait, the work of the awaited may be saved, too.
     fn saving(&self, found: &Found) -> Ns {
@@ -208,11 +296,7 @@ impl Explained<'_, '_> {
             let rest = (self.ctx.span().len() - self.work).max(Ns::ZERO);
             return if is_wait { found.time } else { found.time.min(rest) };
         }
-        let of_windows = |node: &usize| match &found.what {
-            Kind::Does(..) => self.account.windows.iter().map(|of| of.get(node).copied().unwrap_or_default()).collect(),
-            Kind::Waits(_) | Kind::InTurn(_) => self.account.in_windows(*node),
-        };
-        let each: Vec<Vec<Ns>> = found.nodes.iter().map(of_windows).collect();
+        let each = self.in_each(found);
         let is_above = self.path.objective.deadline_ns.is_none() && self.path.compared == Compared::Slow;
         let gain = |(at, gain): (usize, Ns)| {
             let part = each.iter().filter_map(|of| of.get(at)).copied().sum::<Ns>();

@@ -6,7 +6,7 @@ use crate::finding::Confidence;
 use crate::objective::{Compared, ObjectiveKind};
 use engine::critical::{Node, Wait, WaitId};
 use model::words::{ms, percent, percent_of, plural, short, time};
-use model::{Ns, WaitKind};
+use model::{Ns, ThreadKey, WaitKind};
 
 /// From this part of its running time on, a thread runs alone.
 const MIN_ALONE: f64 = 0.7;
@@ -41,19 +41,24 @@ fn is_timeout(kind: WaitKind) -> bool {
     matches!(kind, Sleep | TimerFd | Epoll | Several | Signal | Parker)
 }
 
+/// By how much a period is longer than that of a usual rate, if that rate seems to be meant.
+fn missed(period: Ns) -> Option<String> {
+    let rate = USUAL_RATES.iter().find(|rate| MISSED.contains(&(period.as_f64() * **rate as f64 / 1e9)))?;
+    let later = time(period - Ns(1_000_000_000) / *rate);
+    Some(format!("each {later} later than a rate of {rate} per second allows"))
+}
+
 impl Explained<'_, '_> {
-    /// How often the timers of a node's thread end its sleep, and whether that is less than a usual rate.
-    fn rate(&self, node: &Node) -> String {
-        let Some(periods) = self.periods.get(&node.thread()).filter(|all| all.len() >= MIN_PERIODS) else {
-            return String::new();
-        };
-        let median = periods[periods.len() / 2];
-        let is_missed = |rate: &&i64| MISSED.contains(&(median.as_f64() * **rate as f64 / 1e9));
-        let more = USUAL_RATES.iter().find(is_missed).map_or_else(String::new, |rate| {
-            let more = time(median - Ns(1_000_000_000) / *rate);
-            format!(", each {more} later than a rate of {rate} per second allows")
-        });
-        format!(": every {} at the median{more}", time(median))
+    /// How often the timers of a thread end its sleep, and whether that is less than a usual rate.
+    fn rate(&self, thread: ThreadKey) -> String {
+        let Some(median) = self.median_period(thread) else { return String::new() };
+        let missed = missed(median).map_or_else(String::new, |missed| format!(", {missed}"));
+        format!(": every {} at the median{missed}", time(median))
+    }
+
+    fn median_period(&self, thread: ThreadKey) -> Option<Ns> {
+        let periods = self.periods.get(&thread).filter(|all| all.len() >= MIN_PERIODS)?;
+        Some(periods[periods.len() / 2])
     }
 
     /// Puts a part into words.
@@ -70,7 +75,7 @@ impl Explained<'_, '_> {
         // Whether a timer is set too late is not known.
         let is_timer = self.is_timer(found);
         let saves = match &found.what {
-            Kind::Does(_) if is_timer => format!(", as its timers are set{}", self.rate(node)),
+            Kind::Does(_) if is_timer => format!(", as its timers are set{}", self.rate(node.thread())),
             Kind::Does(Does::Exited | Does::Unknown) => String::new(),
             _ if is_timer => String::new(),
             _ => format!("; at most {} ms are saved", ms(saves_at_most_ns)),
@@ -84,6 +89,7 @@ impl Explained<'_, '_> {
             saves_at_most_ns,
             confidence: self.confidence(found),
             threads: threads(self, found),
+            windows: self.windows(found),
             finding: None,
         }
     }
@@ -115,8 +121,15 @@ impl Explained<'_, '_> {
             0 => format!("None of {all} was late: the longest took {longest} of {allowed}"),
             late => format!("Only {late} of {all} took longer than {allowed}: the longest took {longest}"),
         };
+        let median = objective.thread.and_then(|thread| self.median_period(thread));
         let threads = objective.thread.into_iter().collect();
-        Self::healthy(text, threads)
+        match median.and_then(|median| Some((median, missed(median)?))) {
+            Some((median, missed)) => {
+                let text = format!("{text}. But they begin every {} at the median, {missed}", time(median));
+                Statement { about: About::Blocked, ..Self::healthy(text, threads) }
+            }
+            None => Self::healthy(text, threads),
+        }
     }
 
     /// The states of the threads are mostly unknown.
@@ -154,7 +167,7 @@ impl Explained<'_, '_> {
         Self::healthy(text, Vec::new())
     }
 
-    fn healthy(text: String, threads: Vec<model::ThreadKey>) -> Statement {
+    fn healthy(text: String, threads: Vec<ThreadKey>) -> Statement {
         let (time_ns, saves_at_most_ns) = (Ns::ZERO, Ns::ZERO);
         let confidence = Confidence::High;
         Statement {
@@ -165,12 +178,13 @@ impl Explained<'_, '_> {
             saves_at_most_ns,
             confidence,
             threads,
+            windows: Vec::new(),
             finding: None,
         }
     }
 
     /// The word for one of the objective's windows.
-    fn window(&self) -> &'static str {
+    pub(super) fn window(&self) -> &'static str {
         match self.path.objective.kind {
             ObjectiveKind::Period => "period",
             ObjectiveKind::Requests => "request",

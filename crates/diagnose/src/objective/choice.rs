@@ -112,17 +112,17 @@ impl ObjectivePath {
     /// # Errors
     /// The trace cannot be read, or lacks what the user named.
     pub(crate) fn new(ctx: &RuleContext<'_>, program: &Program, target: Option<&Target>) -> Result<Self, EngineError> {
-        let foreign = ctx.foreign(program)?;
+        let outside = ctx.outside(program)?;
         let mut path = match Choice::new(ctx, program, target)? {
             Choice::End(name) => {
                 let objective = Objective { name: Some(name), ..Objective::of(ObjectiveKind::End) };
-                Self::to_end(ctx, objective, &foreign, true)?
+                Self::to_end(ctx, objective, &outside, true)?
             }
-            Choice::Period(thread) => PeriodicThreads::new(ctx)?.objective(ctx, thread, &foreign)?,
-            Choice::Requests(name) => requests::objective(ctx, &name, &foreign)?,
-            Choice::Marks(name) => marks::objective(ctx, &name, &foreign)?,
-            Choice::Thread(thread) => Self::of_thread(ctx, thread, &foreign)?,
-            Choice::Throughput => Self::to_end(ctx, Objective::of(ObjectiveKind::Throughput), &foreign, false)?,
+            Choice::Period(thread) => PeriodicThreads::new(ctx)?.objective(ctx, thread, &outside)?,
+            Choice::Requests(name) => requests::objective(ctx, &name, &outside)?,
+            Choice::Marks(name) => marks::objective(ctx, &name, &outside)?,
+            Choice::Thread(thread) => Self::of_thread(ctx, thread, &outside)?,
+            Choice::Throughput => Self::to_end(ctx, Objective::of(ObjectiveKind::Throughput), &outside, false)?,
         };
         path.objective.set = target.is_some();
         path.objective.sentence = path.objective.described();
@@ -144,7 +144,7 @@ impl ObjectivePath {
         if self.objective.kind != ObjectiveKind::End || self.objective.set || !periods.is_late(thread) {
             return Ok(None);
         }
-        periods.objective(ctx, thread, &ctx.foreign(program)?).map(Some)
+        periods.objective(ctx, thread, &ctx.outside(program)?).map(Some)
     }
 
     /// The end of the recorded command, which is as plausible as a periodic thread that is hardly ever late; `None` if it is not, or if the user
@@ -157,10 +157,29 @@ impl ObjectivePath {
         match command(ctx)? {
             Some((name, true)) if is_healthy && !self.objective.set => {
                 let objective = Objective { name: Some(name), ..Objective::of(ObjectiveKind::End) };
-                Ok(Some(Self::to_end(ctx, objective, &ctx.foreign(program)?, true)?))
+                Ok(Some(Self::to_end(ctx, objective, &ctx.outside(program)?, true)?))
             }
             _ => Ok(None),
         }
+    }
+}
+
+impl ObjectivePath {
+    /// The slow requests of the program's thread that answers most, if these are a part of the time that matters; `None` if they are not, or
+    /// if the objective is set by the user or is about slow frames or periods already.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub(crate) fn requests_too(&self, ctx: &RuleContext<'_>, program: &Program) -> Result<Option<Self>, EngineError> {
+        let is_open = match self.objective.kind {
+            ObjectiveKind::End | ObjectiveKind::Throughput => true,
+            ObjectiveKind::Period => self.compared == Compared::FewLate,
+            ObjectiveKind::Requests | ObjectiveKind::Marks | ObjectiveKind::Thread => false,
+        };
+        if !is_open || self.objective.set {
+            return Ok(None);
+        }
+        requests::slow(ctx, program)
     }
 }
 

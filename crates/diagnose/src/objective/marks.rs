@@ -5,7 +5,7 @@ use super::windows::LateWindows;
 use super::{Objective, ObjectiveKind};
 use crate::context::{RuleContext, add};
 use crate::pools::Processes;
-use engine::critical::Foreign;
+use engine::critical::Outside;
 use engine::{EngineError, PathWindow, mark_name_matches};
 use model::tables::{mark_stretches, marks, periods, waits};
 use model::{Ns, Span, ThreadKey};
@@ -85,7 +85,7 @@ fn due(ctx: &RuleContext<'_>) -> Result<BTreeMap<ThreadKey, Vec<Ns>>, EngineErro
 /// The objective of the marks with this name. If their threads wait between them for a timer or another program, as for the next picture of a
 /// display, and begin at a steady distance, each may take that long. Otherwise they follow each other, or a pause of a fixed length, and all
 /// of the time counts, from one end to the next.
-pub(super) fn objective(ctx: &RuleContext<'_>, name: &str, foreign: &Foreign) -> Result<ObjectivePath, EngineError> {
+pub(super) fn objective(ctx: &RuleContext<'_>, name: &str, outside: &Outside) -> Result<ObjectivePath, EngineError> {
     let (mut lengths, mut distances, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
     let (mut threads, mut last, due) = (BTreeMap::new(), BTreeMap::<ThreadKey, Span>::new(), due(ctx)?);
     each_frame(ctx, name, &due, |frame| {
@@ -135,7 +135,7 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str, foreign: &Foreign) ->
         has_pauses: !paced,
         ..Objective::of(ObjectiveKind::Marks)
     };
-    ObjectivePath::of_windows(ctx, objective, late, foreign)
+    ObjectivePath::of_windows(ctx, objective, late, outside)
 }
 
 /// For how long these threads waited for a timer, a device or a thread of another process.

@@ -5,7 +5,7 @@ use super::{Objective, ObjectiveKind};
 use crate::context::RuleContext;
 use crate::finding::{Finding, Subject};
 use crate::rules::COUNTS_LATENESS;
-use engine::critical::{Foreign, Which};
+use engine::critical::{Outside, Which};
 use engine::{AccountedPaths, EngineError, PathWindow, PathWindows};
 use model::tables::critical_by_thread;
 use model::{Ns, ThreadKey};
@@ -29,10 +29,10 @@ impl ObjectivePath {
     pub(super) fn to_end(
         ctx: &RuleContext<'_>,
         objective: Objective,
-        foreign: &Foreign,
+        outside: &Outside,
         is_limited: bool,
     ) -> Result<Self, EngineError> {
-        let paths = ctx.account(None, foreign)?;
+        let paths = ctx.account(None, outside)?;
         let mut path = BTreeMap::new();
         paths.by_thread.rows_of(critical_by_thread::Table).for_each(|row| {
             path.insert(row.get(critical_by_thread::THREAD), row.get(critical_by_thread::PATH_NS));
@@ -46,24 +46,24 @@ impl ObjectivePath {
         ctx: &RuleContext<'_>,
         objective: Objective,
         late: LateWindows,
-        foreign: &Foreign,
+        outside: &Outside,
     ) -> Result<Self, EngineError> {
         let (count, number, late_ns, longest) = (late.count, late.late, late.late_ns, late.longest);
         let objective = Objective { count, late: number, late_ns, longest_ns: longest, ..objective };
         let followed = late.finish(objective.deadline_ns.is_some());
-        let paths = ctx.account(Some(&followed.windows), foreign)?;
+        let paths = ctx.account(Some(&followed.windows), outside)?;
         let gains = followed.late.into_iter().zip(paths.windows.iter().cloned()).collect();
         let (compared, median) = (followed.compared, followed.median);
         Ok(Self { objective, windows: Some(followed.windows), paths, compared, median, gains: Some(gains) })
     }
 
     /// The path to the end of the range, which ends with this thread.
-    pub(super) fn of_thread(ctx: &RuleContext<'_>, thread: ThreadKey, foreign: &Foreign) -> Result<Self, EngineError> {
+    pub(super) fn of_thread(ctx: &RuleContext<'_>, thread: ThreadKey, outside: &Outside) -> Result<Self, EngineError> {
         let objective =
             Objective { name: Some(ctx.name(thread)), thread: Some(thread), ..Objective::of(ObjectiveKind::Thread) };
         let mut all = LateWindows::default();
         all.push(PathWindow { span: ctx.span(), thread }, ctx.span().len());
-        Self::of_windows(ctx, objective, all, foreign)
+        Self::of_windows(ctx, objective, all, outside)
     }
 
     /// The windows of the objective; `None`: the path to the end of the analysed range.

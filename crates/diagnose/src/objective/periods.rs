@@ -7,7 +7,7 @@ use crate::context::{RuleContext, add};
 use crate::pools::Processes;
 use crate::priorities::{FIRST_FAIR_PRIO, real_time};
 use crate::unmarked::interpreter_lock;
-use engine::critical::Foreign;
+use engine::critical::Outside;
 use engine::{EngineError, PathWindow};
 use model::tables::{periods, ready_wait};
 use model::{Ns, Span, ThreadKey, Tid};
@@ -203,7 +203,7 @@ impl PeriodicThreads {
         &self,
         ctx: &RuleContext<'_>,
         thread: ThreadKey,
-        foreign: &Foreign,
+        outside: &Outside,
     ) -> Result<ObjectivePath, EngineError> {
         let (mut tight, mut count) = (0_i64, 0_i64);
         ctx.each_row(periods::Table, |row| {
@@ -235,6 +235,6 @@ impl PeriodicThreads {
             tight: if is_real_time { 0 } else { tight },
             ..Objective::of(ObjectiveKind::Period)
         };
-        ObjectivePath::of_windows(ctx, objective, late, foreign)
+        ObjectivePath::of_windows(ctx, objective, late, outside)
     }
 }

@@ -4,11 +4,15 @@ use super::path::ObjectivePath;
 use super::windows::LateWindows;
 use super::{Objective, ObjectiveKind};
 use crate::context::{RuleContext, add};
-use engine::critical::Foreign;
+use crate::program::Program;
+use engine::critical::Outside;
 use engine::{EngineError, PathWindow};
 use model::tables::requests;
-use model::{Span, Tid};
+use model::{Span, ThreadKey, Tid};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The least part of the analysed time that slow requests take above the median, to be stated besides another objective.
+const MIN_ABOVE: f64 = 0.05;
 
 /// The name of the thread that answers most requests.
 pub(super) fn busiest(ctx: &RuleContext<'_>) -> Result<String, EngineError> {
@@ -25,8 +29,8 @@ pub(super) fn busiest(ctx: &RuleContext<'_>) -> Result<String, EngineError> {
     })
 }
 
-/// The objective of the thread with this name or TID: of several, the one that answers most. All of a request's time counts.
-pub(super) fn objective(ctx: &RuleContext<'_>, name: &str, foreign: &Foreign) -> Result<ObjectivePath, EngineError> {
+/// The objective of the thread with this name or TID: of several, the one that answers most.
+pub(super) fn objective(ctx: &RuleContext<'_>, name: &str, outside: &Outside) -> Result<ObjectivePath, EngineError> {
     let (mut counts, mut names) = (BTreeMap::new(), BTreeSet::new());
     let wanted = name.parse().ok().map(Tid);
     if ctx.summary().ready_known {
@@ -48,6 +52,26 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str, foreign: &Foreign) ->
             format!("--objective requests:{name}: no thread of this name or TID answers requests; these do: {names}")
         }));
     };
+    of_thread(ctx, (thread, tid), windows(ctx, thread)?, outside)
+}
+
+/// The requests of the program's thread that answers most, if slow ones take a part of the analysed time that matters; else `None`.
+pub(super) fn slow(ctx: &RuleContext<'_>, program: &Program) -> Result<Option<ObjectivePath>, EngineError> {
+    let mut counts = BTreeMap::new();
+    if ctx.summary().ready_known {
+        ctx.each_row(requests::Table, |row| add(&mut counts, row.all((requests::THREAD, requests::TID)), 1))?;
+    }
+    counts.retain(|(thread, _), _| program.is_own(*thread) && !program.is_of_recorder(*thread));
+    let Some((of, _)) = counts.into_iter().max_by_key(|(_, count)| *count) else { return Ok(None) };
+    let windows = windows(ctx, of.0)?;
+    if windows.above_median().as_f64() < MIN_ABOVE * ctx.span().len().as_f64() || !windows.are_uneven() {
+        return Ok(None);
+    }
+    of_thread(ctx, of, windows, &ctx.outside(program)?).map(Some)
+}
+
+/// The requests that a thread answers. All of a request's time counts.
+fn windows(ctx: &RuleContext<'_>, thread: ThreadKey) -> Result<LateWindows, EngineError> {
     let mut late = LateWindows::default();
     ctx.each_row(requests::Table, |row| {
         if row.get(requests::THREAD) == thread {
@@ -56,11 +80,20 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str, foreign: &Foreign) ->
             late.push(PathWindow { span, thread }, response);
         }
     })?;
+    Ok(late)
+}
+
+fn of_thread(
+    ctx: &RuleContext<'_>,
+    (thread, tid): (ThreadKey, Tid),
+    windows: LateWindows,
+    outside: &Outside,
+) -> Result<ObjectivePath, EngineError> {
     let objective = Objective {
         name: Some(ctx.name(thread)),
         thread: Some(thread),
         tid: Some(tid),
         ..Objective::of(ObjectiveKind::Requests)
     };
-    ObjectivePath::of_windows(ctx, objective, late, foreign)
+    ObjectivePath::of_windows(ctx, objective, windows, outside)
 }

@@ -87,15 +87,32 @@ impl LateWindows {
         windows
     }
 
+    /// The lengths of the sampled windows, in order.
+    fn lengths(&self) -> Vec<Ns> {
+        let mut lengths: Vec<Ns> = self.sampled.iter().map(|window| window.span.len()).collect();
+        lengths.sort_unstable();
+        lengths
+    }
+
+    /// By how much windows are longer than the median in all, ns: an estimate from those that were sampled.
+    pub(super) fn above_median(&self) -> Ns {
+        let lengths = self.lengths();
+        above(&lengths) * (1_i64 << self.every)
+    }
+
+    /// Whether slow windows take a part of all time that is worth explaining.
+    pub(super) fn are_uneven(&self) -> bool {
+        let lengths = self.lengths();
+        let is_much = above(&lengths).as_f64() >= MIN_ABOVE_MEDIAN * lengths.iter().sum::<Ns>().as_f64();
+        is_much && self.count >= MIN_COMPARED && at(&lengths, 1.0 - SLOW) > at(&lengths, 0.5)
+    }
+
     /// Chooses what is compared. `has_deadline`: without, all of the windows' time counts, and each counts as late.
     pub(super) fn finish(mut self, has_deadline: bool) -> Followed {
         let own = self.in_order();
-        let mut lengths: Vec<Ns> = self.sampled.iter().map(|window| window.span.len()).collect();
-        lengths.sort_unstable();
-        let at = |part: f64| lengths.get((part * lengths.len() as f64) as usize).copied().unwrap_or_default();
-        let (median, slowest, quartiles) = (at(0.5), at(1.0 - SLOW), at(0.25)..=at(0.75));
-        let above: Ns = lengths.iter().map(|length| (*length - median).max(Ns::ZERO)).sum();
-        let is_uneven = above.as_f64() >= MIN_ABOVE_MEDIAN * lengths.iter().sum::<Ns>().as_f64();
+        let lengths = self.lengths();
+        let [median, slowest] = [0.5, 1.0 - SLOW].map(|part| at(&lengths, part));
+        let quartiles = at(&lengths, 0.25)..=at(&lengths, 0.75);
         let compared = match has_deadline {
             true if self.late as f64 <= (MAX_FEW * self.count as f64).max(1.0) && self.count >= MIN_COMPARED => {
                 Compared::FewLate
@@ -103,7 +120,7 @@ impl LateWindows {
             true if self.late == 0 => Compared::FewLate,
             true if self.late * 2 >= self.count => Compared::All,
             true => Compared::Slow,
-            false if is_uneven && self.count >= MIN_COMPARED && slowest > median => Compared::Slow,
+            false if self.are_uneven() => Compared::Slow,
             false => Compared::All,
         };
         let is_slow = |window: &PathWindow| has_deadline || compared == Compared::All || window.span.len() >= slowest;
@@ -126,6 +143,17 @@ impl LateWindows {
         }
         Followed { windows: PathWindows { all, own }, late, compared, median }
     }
+}
+
+/// The length below which this part of sorted lengths is.
+fn at(lengths: &[Ns], part: f64) -> Ns {
+    lengths.get((part * lengths.len() as f64) as usize).copied().unwrap_or_default()
+}
+
+/// By how much sorted lengths are above the median, in sum.
+fn above(lengths: &[Ns]) -> Ns {
+    let median = at(lengths, 0.5);
+    lengths.iter().map(|length| (*length - median).max(Ns::ZERO)).sum()
 }
 
 #[cfg(test)]

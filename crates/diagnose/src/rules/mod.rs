@@ -42,6 +42,7 @@ mod tick_interrupts_lone_thread;
 mod too_few_workers;
 mod unaligned_timers;
 mod utilisation_misread;
+mod waits_in_turn;
 mod wakeup_storm;
 mod woke_on_busy_sibling;
 mod worker_pool_larger_than_useful;
@@ -211,6 +212,7 @@ pub const RULES: &[&Rule] = &[
     &utilisation_misread::RULE,
     &wakeup_storm::RULE,
     &io_wait_serialised::RULE,
+    &waits_in_turn::RULE,
     &sleep_too_short_for_idle_state::RULE,
     &polling_thread::RULE,
     &unaligned_timers::RULE,

@@ -2,8 +2,8 @@
 
 use super::PathWindow;
 use crate::{EngineError, Session};
-use analysis::critical::{Account, Foreign, Parts, Sums, Which};
-use model::{Ns, Row, Span, Table, ThreadKey, tables};
+use analysis::critical::{Account, Outside, Parts, Sums, Which};
+use model::{Ns, Row, Rows, Span, Table, ThreadKey, tables};
 use std::collections::BTreeMap;
 
 /// Windows whose paths are followed.
@@ -26,8 +26,20 @@ pub struct AccountedPaths {
     pub windows: Vec<BTreeMap<ThreadKey, Ns>>,
 }
 
+/// What the account of a recording is about.
+#[derive(Clone, Debug, Default)]
+pub struct PathObjective {
+    /// The windows; `None`: the path to the end.
+    pub windows: Option<PathWindows>,
+    /// The threads that are not of the program.
+    pub outside: Outside,
+}
+
+/// Finds the objective of a recording.
+pub type FindObjective = Box<dyn Fn(&Session) -> Result<PathObjective, EngineError> + Send + Sync>;
+
 impl Session {
-    /// Returns the paths of some windows, or (`None`) the path to the end of a range. `foreign`: the threads that are not of the program.
+    /// Returns the paths of some windows, or (`None`) the path to the end of a range. `outside`: the threads that are not of the program.
     ///
     /// # Errors
     /// The trace cannot be read.
@@ -35,13 +47,13 @@ impl Session {
         &self,
         windows: Option<&PathWindows>,
         span: Option<Span>,
-        foreign: &Foreign,
+        outside: &Outside,
     ) -> Result<AccountedPaths, EngineError> {
         let span = span.or(self.range());
         let made = match (windows, self.within(span)) {
             (_, None) => None,
-            (Some(windows), Some(_)) => Some(self.paths_of_windows(windows, foreign)?),
-            (None, Some(within)) => self.path_to_end(within, foreign)?,
+            (Some(windows), Some(_)) => Some(self.paths_of_windows(windows, outside)?),
+            (None, Some(within)) => self.path_to_end(within, outside)?,
         };
         let Some(mut made) = made else { return Ok(AccountedPaths::of_nothing()) };
         let with_waits = windows.is_none();
@@ -63,17 +75,29 @@ impl Session {
         Ok(AccountedPaths { account, by_thread, windows: made.windows })
     }
 
-    /// Sets the windows of the table [`tables::OBJECTIVE_TIME`]; without, it is that of the path to the end of the requested range.
+    /// Sets how the objective of the table [`tables::OBJECTIVE_TIME`] is found, when the table of a whole recording is requested. Without, and of
+    /// a range, it is the end.
     #[must_use]
-    pub fn with_windows(mut self, windows: Option<PathWindows>) -> Self {
-        self.windows = windows;
+    pub fn with_objective(mut self, find: FindObjective) -> Self {
+        self.objective = Some(find);
         self
     }
 
-    fn paths_of_windows(&self, windows: &PathWindows, foreign: &Foreign) -> Result<Made, EngineError> {
+    /// Writes the rows of [`tables::OBJECTIVE_TIME`].
+    pub(super) fn objective_time(&self, span: Option<Span>, out: &mut dyn Rows) -> Result<(), EngineError> {
+        let is_whole = span.is_none() && self.part.is_none() && self.ends.is_none();
+        let found = match self.objective.as_ref().filter(|_| is_whole) {
+            Some(find) => find(self)?,
+            None => PathObjective::default(),
+        };
+        self.account(found.windows.as_ref(), span, &found.outside)?.account.rows(out);
+        Ok(())
+    }
+
+    fn paths_of_windows(&self, windows: &PathWindows, outside: &Outside) -> Result<Made, EngineError> {
         let mut made = Made::new(windows.all.iter().map(|(_, which)| *which), windows.own);
         let all: Vec<PathWindow> = windows.all.iter().map(|(window, _)| *window).collect();
-        self.pieces_of_windows(&all, foreign, &mut |window, piece| {
+        self.pieces_of_windows(&all, outside, &mut |window, piece| {
             made.parts.push(window, piece);
             if let Some(of_threads) = made.windows.get_mut(window) {
                 made.sums.push(piece);
@@ -86,9 +110,9 @@ impl Session {
     }
 
     /// `None`: no thread ran.
-    fn path_to_end(&self, within: Span, foreign: &Foreign) -> Result<Option<Made>, EngineError> {
+    fn path_to_end(&self, within: Span, outside: &Outside) -> Result<Option<Made>, EngineError> {
         let mut made = Made { length: within.len(), ..Made::new([Some(Which::Slow)], 0) };
-        let ran = self.path_to(self.ends, within, foreign, |piece| {
+        let ran = self.path_to(self.ends, within, outside, |piece| {
             made.sums.push(piece);
             made.parts.push(0, piece);
         })?;

@@ -4,7 +4,7 @@
 mod accounted;
 mod windows;
 
-pub use accounted::{AccountedPaths, PathWindows};
+pub use accounted::{AccountedPaths, FindObjective, PathObjective, PathWindows};
 pub use windows::PathWindow;
 
 use crate::read::inferred::WithInferred;
@@ -12,7 +12,7 @@ use crate::session::Kind;
 use crate::tables::totals::{followed, followed_of};
 use crate::{EngineError, Session};
 use account::{Collector, Sink as _, Stretches};
-use analysis::critical::{End, Foreign, LastRan, Piece, Pieces, Sums, Walk};
+use analysis::critical::{End, LastRan, Outside, Piece, Pieces, Sums, Walk};
 use analysis::{Begins, Context};
 use model::{
     CpuId, CpuStretch, MadeFrom, Ns, Row, Rows, Span, TableDef, ThreadKey, ThreadStretch, Tid, TimelineEvent, tables,
@@ -57,11 +57,10 @@ impl Session {
     pub(crate) fn critical(&self, def: &TableDef, span: Option<Span>, out: &mut dyn Rows) -> Result<(), EngineError> {
         let Some(within) = self.within(span) else { return Ok(()) };
         if def.name == tables::OBJECTIVE_TIME.name {
-            self.account(self.windows.as_ref(), span, &Foreign::default())?.account.rows(out);
-            return Ok(());
+            return self.objective_time(span, out);
         }
         let mut sums = (def.name == tables::CRITICAL_BY_THREAD.name).then(Sums::default);
-        let ran = self.path_to(self.ends, within, &Foreign::default(), |piece| match &mut sums {
+        let ran = self.path_to(self.ends, within, &Outside::default(), |piece| match &mut sums {
             Some(sums) => sums.push(piece),
             None => piece.row(out),
         })?;
@@ -77,19 +76,19 @@ impl Session {
     }
 
     /// Passes on the pieces of a path in order of time. It leads to `end`, or by default to the thread that ran last; a thread is alone while
-    /// only `foreign` threads run. Returns whether any thread ran.
+    /// only `outside` threads run. Returns whether any thread ran.
     pub(crate) fn path_to(
         &self,
         end: Option<End>,
         span: Span,
-        foreign: &Foreign,
+        outside: &Outside,
         mut each: impl FnMut(&Piece),
     ) -> Result<bool, EngineError> {
         let ready_known = self.summary().ready_known;
         let mut forwards = |stretches: &Stretches, path: &Collector, followed: &[CpuId]| {
             let mut pieces =
                 Pieces::new(&Context { machine: self.machine(), span, to_end: false, followed, ready_known })
-                    .with_foreign(foreign.clone());
+                    .with_outside(outside.clone());
             stretches.timeline_with(path, |timeline| {
                 pieces.push(timeline, &mut each);
                 Ok::<_, EngineError>(())
@@ -98,26 +97,38 @@ impl Session {
             Ok(true)
         };
         match self.kind() {
-            Kind::Folder(folder, filled) => match self.path_of_folder(folder, filled.as_deref(), end, span)? {
-                Some((path, rest)) => forwards(&rest, &path, &followed_of(&self.table_of_whole(&tables::CPUS)?)),
-                None => Ok(false),
-            },
-            Kind::Source(of) => of.stretches(self.options(), |all| match self.path_of_source(all, end, span)? {
-                Some(path) => forwards(all, &path, &followed(&of.accounted.totals)),
-                None => Ok(false),
-            }),
+            Kind::Folder(folder, filled) => {
+                match self.path_of_folder((folder, filled.as_deref()), end, span, outside)? {
+                    Some((path, rest)) => forwards(&rest, &path, &followed_of(&self.table_of_whole(&tables::CPUS)?)),
+                    None => Ok(false),
+                }
+            }
+            Kind::Source(of) => {
+                of.stretches(self.options(), |all| match self.path_of_source(all, end, span, outside)? {
+                    Some(path) => forwards(all, &path, &followed(&of.accounted.totals)),
+                    None => Ok(false),
+                })
+            }
         }
     }
 
     /// Finds the stretches on the path in a file; `None` if no thread ran.
-    fn path_of_source(&self, all: &Stretches, end: Option<End>, span: Span) -> Result<Option<Collector>, EngineError> {
+    fn path_of_source(
+        &self,
+        all: &Stretches,
+        end: Option<End>,
+        span: Span,
+        outside: &Outside,
+    ) -> Result<Option<Collector>, EngineError> {
         let mut last = Last::new(self, span)?;
         if end.is_none() {
             all.cpus(|cpus| last.push(cpus))?;
         }
         let Some(end) = end.or_else(|| last.thread().map(End::Thread)) else { return Ok(None) };
         let mut path = Path::new(Walk::new(span, end));
-        all.threads_back(|whole| Ok::<_, EngineError>(path.take(whole, |w| all.pieces(w))))?;
+        all.threads_back(|whole| {
+            Ok::<_, EngineError>(path.take(&outside.without_interrupted(whole), |w| all.pieces(w)))
+        })?;
         let mut kept = Collector::default();
         path.in_order(self, |stretch| {
             push(&mut kept, stretch);
@@ -129,10 +140,10 @@ impl Session {
     /// Finds the stretches on the path in a folder, with the rest of the timeline. Only the row groups of that time are read.
     fn path_of_folder(
         &self,
-        folder: &Folder,
-        filled: Option<&WithInferred>,
+        (folder, filled): (&Folder, Option<&WithInferred>),
         end: Option<End>,
         span: Span,
+        outside: &Outside,
     ) -> Result<Option<(Collector, Stretches)>, EngineError> {
         let clipper = filled.map(|f| f.clipper.clone()).unwrap_or_default();
         let mut last = Last::new(self, span)?;
@@ -144,7 +155,7 @@ impl Session {
         let Some(end) = end.or_else(|| last.thread().map(End::Thread)) else { return Ok(None) };
         let mut path = Path::new(Walk::new(span, end));
         folder.thread_stretches_back(Some(span), |whole| {
-            Ok::<_, EngineError>(path.take(whole, |w| clipper.pieces(*w)))
+            Ok::<_, EngineError>(path.take(&outside.without_interrupted(whole), |w| clipper.pieces(*w)))
         })?;
         let rest = rest_of_timeline(folder, span, path.begin())?;
         let mut kept = Collector::default();

@@ -10,7 +10,7 @@ use crate::tables::rows::Batches;
 use crate::tables::totals::{followed, followed_of};
 use crate::{EngineError, RowCallback, Session};
 use account::{Collector, Stretches};
-use analysis::critical::{Causes, End, Foreign, LastRan, Piece, Pieces, Walk, Window};
+use analysis::critical::{Causes, End, LastRan, Outside, Piece, Pieces, Walk, Window};
 use analysis::frames::TimedFrame;
 use analysis::{Begins, Context};
 use model::{CpuId, CpuStretch, Pid, Span, ThreadKey, ThreadStretch, Timeline, tables};
@@ -153,7 +153,7 @@ impl Session {
     /// The trace cannot be read, or `each` failed.
     pub fn path_rows(&self, windows: &[PathWindow], each: RowCallback<'_>) -> Result<(), EngineError> {
         let mut out = Batches::new(each);
-        self.pieces_of_windows(windows, &Foreign::default(), &mut |_, piece| {
+        self.pieces_of_windows(windows, &Outside::default(), &mut |_, piece| {
             piece.row(&mut out);
             out.check()
         })?;
@@ -165,11 +165,11 @@ impl Session {
     pub(super) fn pieces_of_windows(
         &self,
         windows: &[PathWindow],
-        foreign: &Foreign,
+        outside: &Outside,
         each: PieceCallback<'_>,
     ) -> Result<(), EngineError> {
         let frames: Vec<TimedFrame> = windows.iter().map(|of| TimedFrame::of(of.span, of.thread)).collect();
-        self.pieces_without(&frames.iter().collect::<Vec<_>>(), foreign, each)
+        self.pieces_without(&frames.iter().collect::<Vec<_>>(), outside, each)
     }
 
     /// Returns, for each frame, the causes on its critical path and the thread with which that path ends. The thread is unknown if
@@ -190,14 +190,14 @@ impl Session {
 
     /// Passes on the pieces of the critical path of each frame, with the index of the frame.
     pub(crate) fn pieces(&self, frames: &[&TimedFrame], each: PieceCallback<'_>) -> Result<(), EngineError> {
-        self.pieces_without(frames, &Foreign::default(), each)
+        self.pieces_without(frames, &Outside::default(), each)
     }
 
-    /// [`Self::pieces`]; a thread is alone while only `foreign` threads run.
+    /// [`Self::pieces`]; a thread is alone while only `outside` threads run.
     fn pieces_without(
         &self,
         frames: &[&TimedFrame],
-        foreign: &Foreign,
+        outside: &Outside,
         each: PieceCallback<'_>,
     ) -> Result<(), EngineError> {
         if frames.is_empty() {
@@ -211,7 +211,7 @@ impl Session {
             let (long, held): (Vec<WindowPath>, Vec<WindowPath>) = paths.into_iter().partition(|path| path.is_long);
             let context = Context { machine: self.machine(), span: hull, to_end: false, followed, ready_known };
             let mut groups: Vec<Group> =
-                disjoint_groups(held).into_iter().map(|paths| Group::new(&context, paths, foreign)).collect();
+                disjoint_groups(held).into_iter().map(|paths| Group::new(&context, paths, outside)).collect();
             stretches.timeline_with(&Collector::default(), |timeline| {
                 groups.iter_mut().try_for_each(|group| group.push(timeline, each))
             })?;
@@ -220,17 +220,17 @@ impl Session {
         };
         let long = match self.kind() {
             Kind::Folder(folder, filled) => {
-                let (paths, rest) = self.paths_of_folder(folder, filled.as_deref(), (frames, last, hull))?;
+                let (paths, rest) = self.paths_of_folder((folder, filled.as_deref()), (frames, last, hull), outside)?;
                 forwards(&rest, paths, &followed_of(&self.table_of_whole(&tables::CPUS)?))?
             }
             Kind::Source(of) => of.stretches(self.options(), |all| {
-                let paths = self.paths_of_source(all, frames, last)?;
+                let paths = self.paths_of_source(all, (frames, last), outside)?;
                 forwards(all, paths, &followed(&of.accounted.totals))
             })?,
         };
         for path in long {
             let mut result = Ok(());
-            self.path_to(path.end, path.span, foreign, |piece| {
+            self.path_to(path.end, path.span, outside, |piece| {
                 if result.is_ok() {
                     result = each(path.frame, piece);
                 }
@@ -277,22 +277,24 @@ impl Session {
     fn paths_of_source(
         &self,
         all: &Stretches,
-        frames: &[&TimedFrame],
-        mut last: LastThreads,
+        (frames, mut last): (&[&TimedFrame], LastThreads),
+        outside: &Outside,
     ) -> Result<Vec<WindowPath>, EngineError> {
         if !last.windows.is_empty() {
             all.cpus(|cpus| last.push(cpus))?;
         }
         let mut paths = self.paths(frames, &last);
-        all.threads_back(|whole| Ok::<_, EngineError>(paths.take(whole, |w| all.pieces(w))))?;
+        all.threads_back(|whole| {
+            Ok::<_, EngineError>(paths.take(&outside.without_interrupted(whole), |w| all.pieces(w)))
+        })?;
         Ok(paths.finish())
     }
 
     fn paths_of_folder(
         &self,
-        folder: &Folder,
-        filled: Option<&WithInferred>,
+        (folder, filled): (&Folder, Option<&WithInferred>),
         (frames, mut last, hull): (&[&TimedFrame], LastThreads, Span),
+        outside: &Outside,
     ) -> Result<(Vec<WindowPath>, Stretches), EngineError> {
         let clipper = filled.map(|f| f.clipper.clone()).unwrap_or_default();
         match filled {
@@ -302,7 +304,7 @@ impl Session {
         }
         let mut paths = self.paths(frames, &last);
         folder.thread_stretches_back(Some(hull), |whole| {
-            Ok::<_, EngineError>(paths.take(whole, |w| clipper.pieces(*w)))
+            Ok::<_, EngineError>(paths.take(&outside.without_interrupted(whole), |w| clipper.pieces(*w)))
         })?;
         let paths = paths.finish();
         let begin = paths.iter().filter_map(|path| path.stretches.front()).map(|s| s.span.start).min();
@@ -322,10 +324,10 @@ struct Group {
 }
 
 impl Group {
-    fn new(context: &Context<'_>, paths: Vec<WindowPath>, foreign: &Foreign) -> Self {
+    fn new(context: &Context<'_>, paths: Vec<WindowPath>, outside: &Outside) -> Self {
         let of_frames = paths.iter().map(|l| (l.span, l.frame)).collect();
         let windows = paths.into_iter().map(|l| Window::new(l.span, l.stretches)).collect();
-        Self { pieces: Pieces::of(context, windows).with_foreign(foreign.clone()), windows: of_frames }
+        Self { pieces: Pieces::of(context, windows).with_outside(outside.clone()), windows: of_frames }
     }
 
     /// Adds CPU stretches and events; the thread stretches are those of the paths.

@@ -1,6 +1,6 @@
 //! The critical path in files and in their imported folders.
 
-use engine::critical::{Foreign, Which};
+use engine::critical::{Outside, Which};
 use engine::{Infer, PassOptions, PathWindow, PathWindows, Session, Target, import, open_source};
 use model::{Ns, Row, Span, Tid, Value, tables};
 use std::collections::BTreeMap;
@@ -115,7 +115,7 @@ fn windows_have_the_sums_of_their_own_paths() {
         let windows: Vec<PathWindow> = windows.into_iter().map(|(window, _)| window).collect();
         let all = windows.iter().map(|window| (*window, Some(Which::Slow))).collect();
         let of = PathWindows { all, own: windows.len() };
-        let sums = session.account(Some(&of), None, &Foreign::default()).unwrap();
+        let sums = session.account(Some(&of), None, &Outside::default()).unwrap();
         let by_node = |of: &BTreeMap<usize, Ns>| of.values().copied().sum::<Ns>();
         let accounted: Vec<Ns> = sums.account.windows.iter().map(by_node).collect();
         let lengths: Vec<Ns> = windows.iter().map(|window| window.span.len()).collect();

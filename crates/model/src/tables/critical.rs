@@ -109,9 +109,9 @@ table! {
         doc: "Where the time of the objective went: its critical path (table `critical_path`) as a tree: the threads at its end, those for which these waited, and so on. A node is a role of threads \
               (of one program, with names that differ only by a number at the end) and what the threads of the node above waited for until one of these \
               woke them. The threads at the end of the path are in the node without a node above. All rows together sum to the path. Where a thread waited \
-              for one that slept itself, until a timer or a device woke it, that time is in the node of the one that slept. `corewise diagnose` and `corewise table` make \
-              it for the objective of the recording: of its periods, requests or marks the slow ones, and typical ones with which they are compared, or \
-              the path to its end. SQL and Python have that of the path to the end of the requested range. It has at most 2,000 nodes, to a depth of 16; further ones are joined. Of a path with more than 524,288 parts, the end is in nodes without one above.",
+              for one that slept itself, until a timer or a device woke it, that time is in the node of the one that slept. It is \
+              made for the objective that `corewise diagnose` chooses (another: `corewise table TRACE objective_time --objective`): of its periods, requests or marks the slow ones, and typical ones with which they are compared, or \
+              the path to its end. Of a range, it is the path to its end. It has at most 2,000 nodes, to a depth of 16; further ones are joined. Of a path with more than 524,288 parts, the end is in nodes without one above.",
         key: [NODE, STATE, CORE_TYPE, QUEUED_BEHIND, REASON, KIND, OBJECT, NAME],
         columns: {
             NODE: Count = "Number of the node, from 1. Each comes after the one above.",

@@ -6,7 +6,7 @@ use crate::context::SectionContext;
 use crate::gather::Group;
 use crate::instance;
 use crate::words::{TIE, ms, plain, plural, short};
-use diagnose::{Detail, Diagnosis, Evidence, Finding, tone};
+use diagnose::{Detail, Diagnosis, Evidence, Finding, Subject, tone};
 use engine::EngineError;
 use model::{Ns, TableDef, ThreadKey, Value};
 use page::{Anchor, Column, Instance, Linked, Page, Range, push};
@@ -107,7 +107,11 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let described = if findings.is_short { DESCRIBED.min(findings.shown.len()) } else { findings.shown.len() };
     let mut instances =
         if findings.evidence { instance::all(ctx.session, &findings.shown)? } else { Vec::new() }.into_iter();
-    for (at, finding) in &findings.shown[..described] {
+    let first_outside = findings.shown.iter().position(|(_, of)| of.subject == Subject::Outside);
+    for (place, (at, finding)) in findings.shown[..described].iter().enumerate() {
+        if first_outside == Some(place) {
+            page.paragraph(&format!("{}:", diagnose::OUTSIDE));
+        }
         write_finding(page, *at, finding, instances.next().flatten(), ctx)?;
     }
     let rest = &findings.shown[described..];
