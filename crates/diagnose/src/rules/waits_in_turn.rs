@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
                       often for each of them until the end.",
         rationale: "One after another, the waits take the sum of their times. If all requests are sent before the first answer is waited for, they take \
                     as long as the longest.",
-        certainty: "For whom a thread waited, and in which order, is recorded. Whether one request needs the answer to the former is not: what the thread \
+        certainty: "For which threads one waited, and in which order, is recorded. Whether one request needs the answer to the former is not: what the thread \
                     does between two waits would show it. So the lower bound is zero, and of the time to the end, where the waits may be steps of the \
                     program, the confidence is low. That there are CPUs for all of their work is assumed.",
         fix: "Send all requests, then wait for the answers: asynchronous calls, a thread for each, or one call that asks for all.",
