@@ -1,7 +1,7 @@
 //! What a run gains without a piece of its critical path, by brute force: every stretch of a small trace is moved to where it would be.
 //!
 //! A thread runs and is ready for as long as before, and waits until what woke it; interrupts come when they came. So a run without the time that
-//! a thread is in one state ends earlier by no more than that time on the path. A path that strays to what nobody waits for breaks this law.
+//! a thread is in one state ends earlier by no more than that time on the path. A path that strays to what no thread waits for breaks this law.
 
 use crate::support::{Analysed, critical, random};
 use model::{Ns, Reason, ThreadKey, ThreadState, ThreadStretch, Tid};
