@@ -7,6 +7,8 @@
   acceptance/real/run.py lot                     makes all programs of lot.json the half to develop on, and new ones the unseen half
   acceptance/real/run.py score [NAME...]         records and diagnoses both sides; prints the table
         [--half develop|unseen|all] [--runs 10] [--out DIR]
+  acceptance/real/run.py stated [NAME...]        records the misconfigured sides: what the first statements name, and whether the measured gain
+        [--half …] [--runs 1] [--out DIR]        is below their upper bounds
   acceptance/real/run.py healthy [NAME...]       the same for the well-configured programs: their findings above low
         [--half …] [--runs 5] [--out DIR]
 
@@ -320,6 +322,47 @@ def score(pairs, runs, out):
     print(f"right first in most runs: {len(most)} of {len(rows)}; fixed side not accused: {len(clear)} of {len(rows)}")
 
 
+def states_right(pair, statement):
+    """Whether a statement names the expected threads."""
+    return any(re.search(pair.threads, name) for name in re.findall(r"`([^`]+)`", statement["text"]))
+
+
+def stated(pairs, runs, out):
+    """Prints what the statements about the misconfigured sides name, and whether a fix gained more than the bound of those that name it."""
+    out.mkdir(parents=True, exist_ok=True)
+    rows, counts = [], {"first": 0, "any": 0, "rule": 0, "held": 0, "bounded": 0, "all": 0}
+    for pair in pairs:
+        known = measured(pair.name)
+        for n in range(runs):
+            trace = out / f"{pair.name}-bad-{n}.cw"
+            if not trace.exists():
+                try:
+                    number_of(trace).write_text(json.dumps(once(pair, "bad", trace)))
+                except SystemExit as why:
+                    print(f"{pair.name}: {why}", file=sys.stderr)
+                    continue
+            found = json.loads(corewise.run("diagnose", trace, "--format", "json"))
+            statements = found.get("account", [])
+            above = [f for f in found["findings"] if f["severity"] in ABOVE_LOW and f["rule"] not in CONDITIONS]
+            right = [s for s in statements if states_right(pair, s)]
+            first, rule = bool(right and right[0] is statements[0]), bool(above and names_right(pair, above[0]))
+            gained = gained_ns(pair, known, trace, found["span"]["end"] - found["span"]["start"])
+            bound = max((s["saves_at_most_ns"] for s in right), default=None)
+            counts["all"] += 1
+            counts["first"] += first
+            counts["any"] += bool(right)
+            counts["rule"] += rule
+            counts["bounded"] += bound is not None
+            counts["held"] += bound is not None and gained <= bound
+            text = statements[0]["text"] if statements else "nothing"
+            ms = [f"{value / 1e6:.0f}" if value is not None else "-" for value in (gained, bound)]
+            rows.append([pair.name, "yes" if first else "later" if right else "no", above[0]["rule"] if above else "none", "yes" if rule else "no", *ms, text])
+            print(f"{pair.name}: {rows[-1][1]}", file=sys.stderr, flush=True)
+    corewise.print_table(["pair", "named first", "first finding", "right", "gained ms", "at most ms", "first statement"], rows)
+    print(f"first statement names the threads: {counts['first']} of {counts['all']}; one of the statements: {counts['any']}; first finding right: {counts['rule']}; "
+          f"gain below the bound: {counts['held']} of {counts['bounded']}")
+
+
 def score_healthy(programs, runs, out):
     out.mkdir(parents=True, exist_ok=True)
     count, found = 0, []
@@ -339,7 +382,7 @@ def score_healthy(programs, runs, out):
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("command", choices=["list", "setup", "measure", "lot", "score", "healthy"])
+    args.add_argument("command", choices=["list", "setup", "measure", "lot", "score", "stated", "healthy"])
     args.add_argument("names", nargs="*")
     args.add_argument("--half", choices=["develop", "unseen", "all"], default="develop")
     args.add_argument("--runs", type=int)
@@ -371,6 +414,8 @@ def main():
         wanted = args.names or drawn
         if args.command == "healthy":
             score_healthy([h for h in well if h.name in wanted], args.runs or 5, args.out)
+        elif args.command == "stated":
+            stated([p for p in chosen if p.name in wanted and measured(p.name)], args.runs or 1, args.out)
         else:
             score([p for p in chosen if p.name in wanted], args.runs or 10, args.out)
 

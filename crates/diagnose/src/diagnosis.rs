@@ -151,9 +151,13 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
     let context = |rule| RuleContext::new(session, &options.settings, options.part, &part_tables, &costs, rule);
     let ctx = context(RULES[0])?;
     let program = Program::new(&ctx)?;
-    let path = ObjectivePath::new(&ctx, &program, options.target.as_ref())?;
+    let mut path = ObjectivePath::new(&ctx, &program, options.target.as_ref())?;
     diagnosis.cpus_busy = cpus_busy(&ctx)?;
-    diagnosis.account = account::statements(&ctx, &program, &path)?;
+    let (account, is_end_first) = account::statements(&ctx, &program, &path)?;
+    diagnosis.account = account;
+    if is_end_first {
+        path.objective.sentence += "; it is hardly ever late, so the end of the recorded command comes first here";
+    }
     for rule in options.rules() {
         let ctx = context(rule)?.with_objective(&path);
         match (rule.check)(&ctx)? {

@@ -102,7 +102,8 @@ pub(super) struct Explained<'a, 'c> {
     is_second: bool,
 }
 
-/// Returns the statements about an objective, and about others that are as plausible: the end of the command, slow requests.
+/// Returns the statements about an objective, and about others that are as plausible: the end of the command, slow requests. The second value
+/// is whether those about the end come first.
 ///
 /// # Errors
 /// The trace cannot be read.
@@ -110,13 +111,13 @@ pub(crate) fn statements(
     ctx: &RuleContext<'_>,
     program: &Program,
     path: &ObjectivePath,
-) -> Result<Vec<Statement>, EngineError> {
+) -> Result<(Vec<Statement>, bool), EngineError> {
     let cpus = ctx.cpus()?.max(1);
     let running = ctx.running_ns(|thread| program.is_own(thread) && !ctx.is_kernel_thread(thread))?;
     let periods = periods(ctx)?;
     let work = running / cpus;
     let explained = Explained::new((ctx, program), path, &periods, cpus, work);
-    let mut all = explained.statements();
+    let (mut all, mut is_end_first) = (explained.statements(), false);
     if let Some(end) = path.end_too(ctx, program)? {
         let of_end = explained.with(&end, false);
         let until_end = of_end.statements();
@@ -125,6 +126,7 @@ pub(crate) fn statements(
             all.extend(until_end);
         } else {
             all.splice(0..0, until_end.into_iter().take(MAX_STATEMENTS - 1));
+            is_end_first = true;
         }
     }
     if let Some(thread) = explained.timed()
@@ -138,7 +140,7 @@ pub(crate) fn statements(
         all.extend(explained.with(&slow, true).statements());
     }
     all.truncate(MAX_STATEMENTS);
-    Ok(all)
+    Ok((all, is_end_first))
 }
 
 /// Waits of a thread of the path for several others, one after another.

@@ -9,8 +9,8 @@ use std::path::Path;
 /// Returns the output of a rule. A line `rule ID` names the rule, `set RULE.NAME=VALUE` sets a threshold, `condition NAME START | END` adds
 /// a condition of the run, `format ID` sets the format, `called NAME ABC` the name of these threads, `process PID ABC` their process,
 /// `focus PID` the process that the recording was made for, `cost PROBE FIGURE UNIT LOW VALUE HIGH NAME=VALUE…` a measured figure of the machine,
-/// measured under kernel 6.17 on 2026-11-26, `idle NAME US` the next idle state of all CPUs and its target residency. Only with a line `objective OBJECTIVE`, which sets it, are the objective
-/// and the worst intervals printed.
+/// measured under kernel 6.17 on 2026-11-26, `idle NAME US` the next idle state of all CPUs and its target residency. Only with a line `objective OBJECTIVE`, which sets it
+/// (`objective shown`: it is the one that the trace shows), are the objective and the worst intervals printed.
 fn rule_output(block: &str) -> String {
     let keywords =
         ["rule ", "set ", "condition ", "format ", "called ", "process ", "focus ", "idle ", "objective ", "cost "];
@@ -65,11 +65,12 @@ fn rule_output(block: &str) -> String {
             batch.events.splice(0..0, threads.bytes().map(event));
         }
     });
-    let target = words("objective ").pop().map(|target| target.parse().expect("an objective"));
-    let is_set = target.is_some();
+    let wanted = words("objective ").pop();
+    let is_printed = wanted.is_some();
+    let target = wanted.filter(|wanted| wanted != "shown").map(|target| target.parse().expect("an objective"));
     let options = Options { only, settings, target, ..Options::default() };
     let mut diagnosis = diagnose::diagnose(&session, &options).expect("a diagnosis");
-    if !is_set {
+    if !is_printed {
         (diagnosis.objective, diagnosis.account) = (None, Vec::new());
         diagnosis.findings.iter_mut().for_each(|finding| finding.worst.clear());
     }
