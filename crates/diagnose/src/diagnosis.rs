@@ -151,7 +151,8 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
     let context = |rule| RuleContext::new(session, &options.settings, options.part, &part_tables, &costs, rule);
     let ctx = context(RULES[0])?;
     let program = Program::new(&ctx)?;
-    let path = ObjectivePath::new(&ctx, &program, options.target.as_ref())?;
+    let target = options.target.as_ref().map(|target| target.shown(session));
+    let path = ObjectivePath::new(&ctx, &program, target.as_ref())?;
     diagnosis.cpus_busy = cpus_busy(&ctx)?;
     diagnosis.account = account::statements(&ctx, &program, &path)?;
     for rule in options.rules() {
@@ -251,7 +252,7 @@ pub fn choose(session: &Session, target: Option<&Target>, made: &[Table]) -> Res
     session.prepare(&choice_tables().collect::<Vec<_>>())?;
     let costs = MeasuredCosts::default();
     let ctx = RuleContext::new(session, &settings, None, made, &costs, RULES[0])?;
-    Choice::new(&ctx, &Program::new(&ctx)?, target)
+    Choice::new(&ctx, &Program::new(&ctx)?, target.map(|target| target.shown(session)).as_ref())
 }
 
 /// The windows of the objective that a recording of threads is judged by, and those with which they are compared, as in the account of
@@ -263,7 +264,8 @@ pub fn objective_windows(session: &Session, target: Option<&Target>) -> Result<O
     let (settings, costs) = (Settings::default(), MeasuredCosts::default());
     session.prepare(&choice_tables().collect::<Vec<_>>())?;
     let ctx = RuleContext::new(session, &settings, None, &[], &costs, RULES[0])?;
-    Ok(ObjectivePath::new(&ctx, &Program::new(&ctx)?, target)?.windows)
+    let target = target.map(|target| target.shown(session));
+    Ok(ObjectivePath::new(&ctx, &Program::new(&ctx)?, target.as_ref())?.windows)
 }
 
 /// The share of the CPUs' time in which threads ran; `None` if that is unknown for all of it.
