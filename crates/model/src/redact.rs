@@ -194,7 +194,7 @@ fn mark_name(name: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns how a mark that looks like a frame is called: before and after the letters or the number that stand for the rest.
+/// Returns how a mark that looks like a frame is called: before and after the capitals or the number that stand for the rest.
 pub(crate) fn frame_words(name: &str) -> Option<(String, &'static str)> {
     let (kind, pattern) = frame_mark(name)?;
     Some(match (kind, pattern.strip_suffix('*')) {
@@ -280,7 +280,7 @@ mod tests {
 
     /// What a rule knows a thread by stays; what a user may have added to it does not.
     #[test]
-    fn public_names_stay_without_what_follows() {
+    fn public_names_are_kept_without_what_follows() {
         let of = |name| thread_name(name).map(Cow::into_owned);
         for name in ["kworker/u8:1H", "ksoftirqd/3", "swapper/0", "rcu_preempt", "VM Thread", "idle", "GC Thread#3", ""]
         {

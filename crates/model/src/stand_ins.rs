@@ -61,7 +61,7 @@ pub struct NameStandIns {
 }
 
 impl NameStandIns {
-    /// Returns what stands for a name of a kind (`thread`, `function`, …), as in `thread A`, `thread B-1`. A letter stands for the name, so that its own
+    /// Returns what stands for a name of a kind (`thread`, `function`, …), as in `thread A`, `thread B-1`. A capital stands for the name, so that its own
     /// number can follow.
     pub fn name(&mut self, kind: &'static str, name: &str) -> String {
         if self.issued.contains(name) {
@@ -80,14 +80,14 @@ impl NameStandIns {
         let of_stem = self.stem(kind, stem);
         if let Some((before, after)) = frame {
             return match before.as_str() {
-                "" => format!("{}{after}", letters(self.stem(kind, name))),
+                "" => format!("{}{after}", capitals(self.stem(kind, name))),
                 _ => format!("{before}{}", self.number((kind, of_stem), name)),
             };
         }
-        let letters = letters(of_stem);
+        let capitals = capitals(of_stem);
         match name[stem.len()..].trim_end_matches(|c: char| c.is_ascii_digit()) {
-            _ if stem.len() == name.len() => format!("{kind} {letters}"),
-            between => format!("{kind} {letters}{between}{}", self.number((kind, of_stem), name)),
+            _ if stem.len() == name.len() => format!("{kind} {capitals}"),
+            between => format!("{kind} {capitals}{between}{}", self.number((kind, of_stem), name)),
         }
     }
 
@@ -100,15 +100,15 @@ impl NameStandIns {
     }
 }
 
-/// Returns a number in letters: A is 1, Z is 26, AA is 27; `?` for 0, which stands for all that are too many.
-fn letters(mut number: u64) -> String {
-    let mut letters = Vec::new();
+/// Returns a number in capitals: A is 1, Z is 26, AA is 27; `?` for 0, which stands for all that are too many.
+fn capitals(mut number: u64) -> String {
+    let mut capitals = Vec::new();
     while number > 0 {
-        letters.push(b'A' + ((number - 1) % 26) as u8);
+        capitals.push(b'A' + ((number - 1) % 26) as u8);
         number = (number - 1) / 26;
     }
-    letters.reverse();
-    if letters.is_empty() { "?".to_owned() } else { letters.into_iter().map(char::from).collect() }
+    capitals.reverse();
+    if capitals.is_empty() { "?".to_owned() } else { capitals.into_iter().map(char::from).collect() }
 }
 
 #[cfg(test)]
@@ -117,9 +117,9 @@ mod tests {
     use crate::{frame_mark, is_kernel_thread_of_cpu};
 
     #[test]
-    fn letters_count_as_columns_of_a_sheet_do() {
+    fn capitals_count_as_columns_of_a_sheet_do() {
         assert_eq!(
-            [1, 2, 26, 27, 52, 53, 702, 703, 0].map(letters),
+            [1, 2, 26, 27, 52, 53, 702, 703, 0].map(capitals),
             ["A", "B", "Z", "AA", "AZ", "BA", "ZZ", "AAA", "?"]
         );
     }

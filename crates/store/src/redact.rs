@@ -8,12 +8,11 @@ pub const REDACTED: &str = "redacted";
 
 /// The facts whose values stay: they are about the machine's hardware and kernel, or about how was recorded. Any other one, as a label or what a
 /// tool of others wrote, may be anything.
-const FACTS: [&str; 38] = [
+const FACTS: [&str; 37] = [
     "android_build",
     "arch",
     "architecture_bit_width",
     "backend",
-    "broken",
     "captured_on",
     "clock_offset_ns",
     "cpu_model",
@@ -139,8 +138,8 @@ pub fn has_path(text: &str) -> bool {
         let word = word.trim_start_matches(['(', '`', '"', '\'']);
         ["/sys/", "/proc/sys/"].iter().any(|begin| word.starts_with(begin)) && !word.starts_with("/sys/fs/cgroup")
     };
-    let has_letters = |word: &str| word.contains(char::is_alphabetic);
-    text.split_whitespace().any(|word| word.contains('/') && has_letters(word) && !of_kernel(word))
+    let is_text = |word: &str| word.contains(char::is_alphabetic);
+    text.split_whitespace().any(|word| word.contains('/') && is_text(word) && !of_kernel(word))
 }
 
 /// Of the summary, words that corewise wrote stay; other texts are lines of the source, or of commands.

@@ -255,7 +255,7 @@ fn known(catalogue: &Catalogue) -> Result<HashMap<String, (i64, i64)>, FleetErro
     Ok(all)
 }
 
-/// Replaces host names by numbers, and removes paths, labels that are not asked for, and messages, which have paths.
+/// Replaces host names by numbers, and removes paths, labels that are not in `by`, and messages, which have paths.
 fn redact(data: &mut Data, by: &[String], level: Redact) {
     let hosts: BTreeSet<String> = data.recordings.iter().filter_map(|of| of.host.clone()).collect();
     let numbers: BTreeMap<&String, String> =

@@ -58,7 +58,7 @@ fn parquet_text(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns what was unpacked in small letters, to search it.
+/// Returns what was unpacked in lower case, to search it.
 pub fn searchable(file: &[u8]) -> Vec<Vec<u8>> {
     unpacked(file).into_iter().map(|part| part.to_ascii_lowercase()).collect()
 }

@@ -8,7 +8,7 @@ use drawn::{SECRETS, Secret};
 use engine::Redact;
 use std::path::Path;
 
-/// An output: its name, and all that can be unpacked from it, in small letters.
+/// An output: its name, and all that can be unpacked from it, in lower case.
 type Output = (String, Vec<Vec<u8>>);
 
 /// All outputs of a level of redaction.
@@ -51,9 +51,7 @@ impl Outputs<'_> {
     fn of_all(
         folder: &Folder,
         redact: Option<&'static str>,
-        run_cw: &str,
-        other: &str,
-        catalogue: &str,
+        [run_cw, other, frames, catalogue]: [&str; 4],
     ) -> Vec<Output> {
         let mut of = Outputs { folder, redact, all: Vec::new() };
         let named = ["--frames-of", "Zqmark", "--baseline", other, "--range", "0s..1s", "--process", "Zqcomm"];
@@ -69,6 +67,10 @@ impl Outputs<'_> {
         of.printed("diagnose-marks.txt", &[&marks[..], &["text"]].concat());
         of.printed("diagnose-marks.json", &[&marks[..], &["json"]].concat());
         of.printed("diagnose.sarif", &["diagnose", run_cw, "--objective", "thread:Zqcomm", "--format", "sarif"]);
+        for (name, format) in [("frames.txt", "text"), ("frames.json", "json"), ("frames.html", "html")] {
+            of.printed(name, &["report", frames, "--full", "--format", format, "--process", "Zqapplication.exe"]);
+        }
+        of.printed("frames-table.csv", &["table", frames, "frames", "--format", "csv"]);
         of.printed("verify.txt", &["verify", run_cw]);
         for format in ["csv", "xlsx", "parquet", "perfetto", "chrome", "firefox", "folded"] {
             of.written(format, &["export", run_cw, "--to", format]);
@@ -82,7 +84,7 @@ impl Outputs<'_> {
         for format in ["html", "json"] {
             let words = ["fleet", "report", catalogue, "--format", format, "--by", "team"];
             of.printed(&format!("fleet.{format}"), &words[..5]);
-            // The values of a label that is asked for stay, as names do.
+            // The values of labels in --by are shown, as names are.
             if redact != Some("--redact") {
                 of.printed(&format!("fleet-by.{format}"), &words);
             }
@@ -125,16 +127,17 @@ fn no_output_has_a_secret() {
     let [run_cw, other] = recordings(&folder);
     let catalogue = folder.name("Zqfolder/catalogue");
     good(["fleet", "index", &folder.name("Zqfolder"), "--into", &catalogue]);
-    let outputs = |redact| Outputs::of_all(&folder, redact, &run_cw, &other, &catalogue);
+    let frames = drawn::write_frames(&folder);
+    let outputs = |redact| Outputs::of_all(&folder, redact, [&run_cw, &other, &frames, &catalogue]);
     // The search finds each secret in the outputs from which it must be missing.
     let of = [
         "report", "diagnose", "verify", "csv", "xlsx", "parquet", "perfetto", "chrome", "firefox", "folded", "compare",
-        "fleet",
+        "fleet", "frames", "table",
     ];
     assert_eq!(unseen(&outputs(None), &of), [""; 0], "these outputs lack what they had");
     let private = outputs(Some("--redact"));
     assert_eq!(found(&private, |secret| secret.gone_with == Redact::Private), [""; 0]);
-    // Names stay.
+    // Names are shown.
     assert!(found(&private, |secret| secret.word == "Zqcomm").len() > 40);
     let names = outputs(Some("--redact=names"));
     assert_eq!(found(&names, |_| true), [""; 0]);
