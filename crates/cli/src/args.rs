@@ -72,6 +72,24 @@ pub struct Global {
     pub color: Color,
 }
 
+/// What an output leaves out (`--redact`, `--redact=names`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Redacted {
+    /// Paths, command lines, host names, labels and addresses
+    Private,
+    /// Also names of threads, processes, functions and marks, for which others stand
+    Names,
+}
+
+impl From<Redacted> for engine::Redact {
+    fn from(what: Redacted) -> Self {
+        match what {
+            Redacted::Private => Self::Private,
+            Redacted::Names => Self::Names,
+        }
+    }
+}
+
 impl Global {
     /// Returns the options for reading a trace.
     ///

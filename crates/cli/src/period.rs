@@ -2,7 +2,7 @@
 
 use crate::args::range;
 use crate::failure::Failure;
-use engine::{IntervalName, Session};
+use engine::{IntervalName, Redact, Session};
 use model::{Ns, Span, ThreadKey};
 
 /// A part of a recording: by its times, or by what was found in it.
@@ -68,8 +68,12 @@ pub struct Period {
 }
 
 impl Period {
-    /// Returns the option as the user would type it in a shell.
-    pub fn as_option(&self) -> Option<String> {
+    /// Returns the option as the user would type it in a shell; the times, if it has a name that the session does not show.
+    pub fn as_option(&self, session: &Session) -> Option<String> {
+        let is_named = self.mark.is_some() || matches!(self.range, Some(Range::Of(_)));
+        if is_named && session.redaction().is_some_and(|of| of.level() == Redact::Names) {
+            return session.range().map(|span| format!("--range {}", Range::Times(span)));
+        }
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
         match (&self.mark, self.frame, &self.range) {
             (Some(mark), ..) => Some(format!("--mark {}", quoted(mark))),

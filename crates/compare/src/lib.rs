@@ -35,7 +35,7 @@ pub use measure::MeasureOptions;
 pub use measure::frames::{frame_metrics, of_frames};
 pub use measure::printed::read as read_printed;
 pub use metrics::{METRICS, MetricDef, metric};
-pub use open::{Sides, measure, measure_all};
+pub use open::{Sides, measure, measure_all, redacted_path};
 pub use outcome::{
     Better, Comparison, ConditionDifference, Distribution, Metric, Outcome, Piece, RoleLine, RunLine, Side, Unit,
     Verdict, Why,

@@ -2,10 +2,10 @@
 
 use crate::measure::{self, MeasureOptions};
 use crate::{NotComparable, Run};
-use engine::{PassOptions, Session};
+use engine::{PassOptions, Redact, Session};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// More runs at the same time would only take more memory.
 const MAX_THREADS: usize = 8;
@@ -72,14 +72,18 @@ fn measured(
 ) -> Vec<Measured> {
     let measured: Vec<Mutex<Option<Measured>>> = all.iter().map(|_| Mutex::new(None)).collect();
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(all.len()).min(MAX_THREADS);
+    let threads = match options.redaction {
+        // What stands for a name follows from the order in which names are read.
+        Some(_) => 1,
+        None => std::thread::available_parallelism().map_or(1, usize::from).min(all.len()).min(MAX_THREADS),
+    };
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let (Some(path), Some(slot)) = (all.get(at), measured.get(at)) else { return };
-                    let run = one(path, pass, options);
+                    let run = one(path, at + 1, pass, options);
                     if let Ok(mut slot) = slot.lock() {
                         *slot = Some(run);
                     }
@@ -114,20 +118,44 @@ fn chosen(sides: [&[Measured]; 2], paired: bool) -> Result<Sides, NotComparable>
     Ok(of)
 }
 
+/// How a run is called in a redacted comparison, whose paths are not shown.
+#[must_use]
+pub fn redacted_path(number: usize) -> String {
+    format!("run {number}")
+}
+
 /// Measures the run of a path, or the runs of a printed table.
-fn one(path: &Path, pass: &PassOptions, options: &MeasureOptions) -> Measured {
-    let name = path.display().to_string();
-    if let Some(runs) = measure::printed::read(path).map_err(|why| sentence(&why.to_string(), &name))? {
+fn one(path: &Path, number: usize, pass: &PassOptions, options: &MeasureOptions) -> Measured {
+    let Some(redaction) = &options.redaction else { return shown(path, &path.display().to_string(), pass, options) };
+    let name = redacted_path(number);
+    if redaction.level() == Redact::Names && measure::printed::read(path).is_ok_and(|runs| runs.is_some()) {
+        return Err(format!(
+            "{name}: a printed table has the names that its tool printed: --redact=names is for recordings"
+        ));
+    }
+    // The message of an error has the path.
+    let mut runs = shown(path, &name, pass, options).map_err(|_| format!("{name}: it cannot be read"))?;
+    runs.iter_mut().for_each(|run| run.path.clone_from(&name));
+    Ok(runs)
+}
+
+fn shown(path: &Path, name: &str, pass: &PassOptions, options: &MeasureOptions) -> Measured {
+    let failed = |why: String| sentence(&why, name);
+    if let Some(runs) = measure::printed::read(path).map_err(|why| failed(why.to_string()))? {
         return Ok(runs.into_iter().map(|(_, run)| with_sums(run)).collect());
     }
-    let session = Session::open(path, PassOptions { keep: true, ..pass.clone() })
-        .map_err(|why| sentence(&why.to_string(), &name))?;
+    let mut session =
+        Session::open(path, PassOptions { keep: true, ..pass.clone() }).map_err(|why| failed(why.to_string()))?;
+    if let Some(redaction) = &options.redaction {
+        session.redact_as(Arc::clone(redaction));
+    }
+    let process = options.process.as_deref().map(|process| session.shown_process(process));
     let run = if session.summary().is_of_frames() {
-        measure::frames::of_frames(&session, options.process.as_deref())
+        measure::frames::of_frames(&session, process.as_deref())
     } else {
-        measure::recording(&session, &name, options)
+        measure::recording(&session, name, options)
     };
-    run.map(|run| vec![run]).map_err(|why| sentence(&why.to_string(), &name))
+    run.map(|run| vec![run]).map_err(|why| failed(why.to_string()))
 }
 
 /// A table of threads without a value of the whole run is judged by the sums of its rows.

@@ -151,7 +151,8 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
     let context = |rule| RuleContext::new(session, &options.settings, options.part, &part_tables, &costs, rule);
     let ctx = context(RULES[0])?;
     let program = Program::new(&ctx)?;
-    let mut path = ObjectivePath::new(&ctx, &program, options.target.as_ref())?;
+    let target = options.target.as_ref().map(|target| target.shown(session));
+    let mut path = ObjectivePath::new(&ctx, &program, target.as_ref())?;
     diagnosis.cpus_busy = cpus_busy(&ctx)?;
     let (account, is_end_first) = account::statements(&ctx, &program, &path)?;
     diagnosis.account = account;
@@ -256,7 +257,7 @@ pub fn choose(session: &Session, target: Option<&Target>, made: &[Table]) -> Res
     session.prepare(&choice_tables().collect::<Vec<_>>())?;
     let costs = MeasuredCosts::default();
     let ctx = RuleContext::new(session, &settings, None, made, &costs, RULES[0])?;
-    Choice::new(&ctx, &Program::new(&ctx)?, target)
+    Choice::new(&ctx, &Program::new(&ctx)?, target.map(|target| target.shown(session)).as_ref())
 }
 
 /// What the account of a recording of threads is about, as in [`diagnose`]: the windows of its objective and those with which they are compared,
@@ -268,8 +269,8 @@ pub fn path_objective(session: &Session, target: Option<&Target>) -> Result<Path
     let (settings, costs) = (Settings::default(), MeasuredCosts::default());
     session.prepare(&choice_tables().collect::<Vec<_>>())?;
     let ctx = RuleContext::new(session, &settings, None, &[], &costs, RULES[0])?;
-    let program = Program::new(&ctx)?;
-    let windows = ObjectivePath::new(&ctx, &program, target)?.windows;
+    let (program, target) = (Program::new(&ctx)?, target.map(|target| target.shown(session)));
+    let windows = ObjectivePath::new(&ctx, &program, target.as_ref())?.windows;
     Ok(PathObjective { windows, outside: ctx.outside(&program)? })
 }
 

@@ -33,8 +33,9 @@ pub use ingest::{
     RecordingOverhead, Sampled,
 };
 pub use machine::{is_machine, machine_file};
-pub use model::did_you_mean;
+pub use model::{Redact, did_you_mean};
 pub use read::{Accounted, Infer, PassOptions, THREAD_STATES, account, account_with};
+pub use redaction::Redaction;
 pub use session::{EventCallback, Session};
 pub use source::{
     CancellableSource, FileSource, Identity, JoinedPart, JoinedSource, Priority, Source, formats, open_source,
@@ -42,7 +43,7 @@ pub use source::{
 pub use source::{HEAD, may_be_recording};
 /// The Arrow schema of a table.
 pub use store::schema as arrow_schema;
-pub use store::{Format, SourceFile, TableWriter, states_name, trace_id_of_recording};
+pub use store::{Format, REDACTED, SourceFile, TableWriter, states_name, trace_id_of_recording};
 /// The labels of a recording, and the file with those that were edited.
 pub use store::{LABELS, Labels, edited_labels, labels_file, write_labels};
 pub use summary::{AnomalyRow, LawRow, Summary};

@@ -2,7 +2,7 @@
 
 use crate::read::foreign::Foreign;
 use crate::read::inferred::WithInferred;
-use crate::redaction::Redaction;
+use crate::redaction::{Events, Redaction};
 use crate::restate::{self, Current};
 use crate::source::{Any, open_any};
 use crate::tables::{SlowFrameOptions, TableCache, ThreadNames};
@@ -10,9 +10,10 @@ use crate::{EngineError, FindObjective, Infer, PassOptions, Priority, Source, Su
 use account::Totals;
 use analysis::critical::End;
 use ingest::Facts;
-use model::{Coded, Event, Ns, Process, Span, Stacks, WaitKind};
+use model::{Event, Ns, Process, Redact, Shows, Span, Stacks};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use store::REDACTED;
 use tempfile::TempDir;
 use topology::Machine;
 
@@ -39,7 +40,7 @@ pub struct Session {
     /// The version of the definitions by which its states and sums had been made, if they were made again.
     restated_from: Option<u32>,
     /// What stands for private values, if these were removed.
-    redaction: Option<Redaction>,
+    redaction: Option<Arc<Redaction>>,
 }
 
 /// A part of a recording, and its sums.
@@ -192,12 +193,14 @@ impl Session {
         &self.facts
     }
 
-    /// The programs that processes ran; none, if the source does not have them.
+    /// The programs that processes ran; none, if the source does not have them, or if the session is redacted.
     ///
     /// # Errors
     /// Their list is damaged or not readable.
     pub fn processes(&self) -> Result<Vec<Process>, EngineError> {
         match &self.kind {
+            // Nothing of them may be shown but their numbers.
+            _ if self.is_redacted() => Ok(Vec::new()),
             Kind::Folder(folder, _) => Ok(folder.processes()?),
             Kind::Source(_) => Ok(Vec::new()),
         }
@@ -228,9 +231,14 @@ impl Session {
         path.clone_into(&mut self.path);
     }
 
-    /// Removes command lines, paths, host names and lines of the source, and replaces addresses and inodes of what threads wait for; names of
-    /// threads, processes and marks are kept.
-    pub fn redact(&mut self) {
+    /// Leaves out of all that it passes on what is private ([`Shows::fate`]): of rows, events, callchains, programs and facts. Lines of the source
+    /// and labels are left out too.
+    pub fn redact(&mut self, level: Redact) {
+        self.redact_as(Arc::new(Redaction::new(level)));
+    }
+
+    /// [`Self::redact`], with the stand-ins of another session.
+    pub fn redact_as(&mut self, redaction: Arc<Redaction>) {
         let mut manifest = store::Manifest::new(0, std::mem::take(&mut self.facts));
         manifest.machine = std::mem::take(&mut self.machine);
         store::redact(&mut manifest);
@@ -238,10 +246,22 @@ impl Session {
         self.machine = manifest.machine;
         for summary in std::iter::once(&mut self.whole).chain(self.part.as_mut().map(|part| &mut part.summary)) {
             summary.anomalies.iter_mut().for_each(|t| t.first_text = None);
+            summary.stopped.iter_mut().filter(|why| store::has_path(why)).for_each(|why| REDACTED.clone_into(why));
         }
         // The path is part of commands in the output.
         self.path = PathBuf::from("TRACE");
-        self.redaction = Some(Redaction::default());
+        self.names = OnceLock::new();
+        self.cache = TableCache::default();
+        if let Some(name) = self.slow.mark_name.take() {
+            self.slow.mark_name = redaction.shown(Shows::Mark, &name);
+        }
+        self.redaction = Some(redaction);
+    }
+
+    /// How it is redacted, if it is.
+    #[must_use]
+    pub fn redaction(&self) -> Option<&Arc<Redaction>> {
+        self.redaction.as_ref()
     }
 
     /// Whether what is private was removed ([`Self::redact`]), so that no text may have a path from a table either.
@@ -250,19 +270,26 @@ impl Session {
         self.redaction.is_some()
     }
 
-    /// Returns what stands for the address or the number of an object of a wait in the rows of a redacted session; the same object, if it shows
-    /// nothing private, or if the session is not redacted.
+    /// [`Self::shown_name`] of a process: in a frame log, of a program.
     #[must_use]
-    pub fn shown_object(&self, kind: &str, object: &str) -> String {
-        let is_private = WaitKind::of_word(kind.as_bytes()).is_none_or(WaitKind::is_private);
-        match &self.redaction {
-            Some(redaction) if is_private => redaction.stand_in(object),
-            _ => object.to_owned(),
-        }
+    pub fn shown_process(&self, name: &str) -> String {
+        let shows = if self.full_summary().is_of_frames() { Shows::Program } else { Shows::Name };
+        self.shown_name(shows, name)
     }
 
-    pub(crate) fn redaction(&self) -> Option<&Redaction> {
-        self.redaction.as_ref()
+    /// Returns what the session shows instead of a name that the user wrote, so that it finds what has this name. A number, as a TID or a PID is,
+    /// stays. A final `*` stays after the name.
+    #[must_use]
+    pub fn shown_name(&self, shows: Shows, name: &str) -> String {
+        let Some(redaction) = self.redaction.as_ref().filter(|_| name.parse::<i64>().is_err()) else {
+            return name.to_owned();
+        };
+        match name.strip_suffix('*').filter(|_| redaction.level() == Redact::Names) {
+            Some("") => name.to_owned(),
+            // What follows is a number.
+            Some(begin) => redaction.shown_pattern(shows, begin),
+            None => redaction.shown(shows, name).unwrap_or_default(),
+        }
     }
 
     /// The trace's id. For a file that was not imported, this reads the whole file.
@@ -311,6 +338,15 @@ impl Session {
     /// # Errors
     /// The trace cannot be read, its folder has no events, or `each` failed.
     pub fn events(&self, each: EventCallback<'_>) -> Result<(), EngineError> {
+        let Some(redaction) = &self.redaction else { return self.recorded_events(each) };
+        let mut shown = Events::new(redaction);
+        self.recorded_events(&mut |events, names| {
+            let (events, names) = shown.of(events, names);
+            each(events, names)
+        })
+    }
+
+    fn recorded_events(&self, each: EventCallback<'_>) -> Result<(), EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => folder.events(|events, names| each(events, names).map_err(EngineError::Output)),
             Kind::Source(of) => {
@@ -344,6 +380,12 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn stacks(&self) -> Result<Arc<Stacks>, EngineError> {
+        let stacks = self.recorded_stacks()?;
+        Ok(self.redaction.as_ref().map_or(stacks.clone(), |redaction| Arc::new(redaction.stacks(&stacks))))
+    }
+
+    /// All callchains, from which tables are made.
+    pub(crate) fn recorded_stacks(&self) -> Result<Arc<Stacks>, EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => Ok(Arc::new(folder.stacks()?)),
             Kind::Source(of) => Ok(Arc::clone(&of.stacks)),

@@ -33,8 +33,6 @@ pub struct Options {
     /// Export only this span, in times since the start of the recording: what overlaps it, and sums over it. For several tables of
     /// sums, open that part of the trace first ([`Session::limited_to`]), so that the sums are calculated once.
     pub span: Option<Span>,
-    /// Leave out command lines, paths and host names.
-    pub redact: bool,
     /// Whether tables have thread names next to thread keys.
     pub names: bool,
 }
@@ -59,7 +57,7 @@ impl Options {
 
 /// An export to be made.
 pub struct Job<'a> {
-    /// The trace.
+    /// The trace. What is private is left out by it, if it is redacted ([`Session::redact`]).
     pub session: &'a Session,
     /// Its options.
     pub options: &'a Options,

@@ -480,7 +480,7 @@ mod tests {
         // Versions that differ are said.
         catalogue.replace(&host("b"), &none, &rows(&[("5", "0.3")])).unwrap();
         catalogue.about.complete = true;
-        let options = ReportOptions { by: Vec::new(), since: None, top: 3, redact: false };
+        let options = ReportOptions { by: Vec::new(), since: None, top: 3, redact: None };
         let cautions = Fleet::of(&catalogue, &options).unwrap().cautions;
         assert!(
             cautions.iter().any(|of| of.starts_with("Indexed by different versions of corewise (0.2, 0.3)")),

@@ -73,5 +73,5 @@ fn renumber_frame(frame: &mut StackFrame, names: &[u32]) {
 
 fn renumber(event: &mut Event, own: &OwnNumbers) {
     let mut stack = |id: &mut StackId| id.0 = own.stacks.get(id.0 as usize).copied().unwrap_or(0);
-    event.what.ids(&mut |id| rename(id, &own.names), &mut stack);
+    event.what.ids(&mut |id, _| rename(id, &own.names), &mut stack);
 }

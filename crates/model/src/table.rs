@@ -16,15 +16,24 @@ pub enum Kind {
     Bool,
 }
 
-/// What the values of a column may show of the user's machine and programs, so that what is private can be left out everywhere.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What the values of a column may show of the user's machine and programs, so that what is private can be left out everywhere
+/// ([`Self::fate`]).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shows {
     /// Nothing private: numbers, words of corewise and of the kernel, names of hardware.
     Nothing,
-    /// A name of a thread, a process, a program or a function.
+    /// A name of a thread, of a process or of a pool.
     Name,
-    /// The path of a file or a cgroup.
+    /// A name of a program.
+    Program,
+    /// A name of a function.
+    Function,
+    /// The path of a file or a cgroup, or the addresses of a connection.
     Path,
+    /// The mapping that contains code: the path of a file, or a name in brackets.
+    File,
+    /// The functions of a callchain, and files of those without a name.
+    Chain,
     /// A command line.
     CommandLine,
     /// The name of a host.
@@ -33,30 +42,18 @@ pub enum Shows {
     Address,
     /// What a program marked: a text of its choice.
     Mark,
-    /// Anything: the answer to a query, a label that the user gave.
+    /// Anything: a label that the user gave. The answer to a query shows what the tables show that it was made from.
     Anything,
 }
 
 impl Shows {
-    /// Whether an export leaves it out with `--redact`.
-    #[must_use]
-    pub const fn is_redacted(self) -> bool {
-        matches!(self, Self::Path | Self::CommandLine | Self::Host)
-    }
-
-    /// Whether an export replaces it by a number that stands for it ([`crate::StandIns`]) with `--redact`.
-    #[must_use]
-    pub const fn is_replaced(self) -> bool {
-        matches!(self, Self::Address)
-    }
-
     /// The word for it, for documentation; empty if nothing private is shown.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Nothing => "",
-            Self::Name => "name",
-            Self::Path => "path",
+            Self::Name | Self::Program | Self::Function => "name",
+            Self::Path | Self::File | Self::Chain => "path",
             Self::CommandLine => "command line",
             Self::Host => "host",
             Self::Address => "address",

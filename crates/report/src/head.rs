@@ -2,7 +2,7 @@
 
 use crate::words::{TIE, plain, plural, short, time};
 use crate::{Options, frames, quality};
-use engine::Session;
+use engine::{REDACTED, Session};
 use model::{Ns, Span};
 use page::Page;
 
@@ -54,7 +54,12 @@ fn range_line(session: &Session, part: Span, options: &Options) -> String {
 
 fn about<'a>(session: &'a Session, name: &str) -> Option<&'a str> {
     // Some sources have the name of a fact without a value.
-    session.facts().about.iter().find(|(n, v)| n == name && !v.trim().is_empty()).map(|(_, v)| v.as_str())
+    session
+        .facts()
+        .about
+        .iter()
+        .find(|(n, v)| n == name && !v.trim().is_empty() && v != REDACTED)
+        .map(|(_, v)| v.as_str())
 }
 
 /// Describes the recorder, the date and the machine.

@@ -33,13 +33,19 @@ pub(crate) enum Levels {
     Values(Reader<Values>),
 }
 
+/// The kinds of tracks that a redacted page lacks: fine readings of energy and temperature show what programs compute (docs/power.md).
+const REVEALING: [&str; 2] = ["power", "temperature"];
+
 /// Opens the levels of detail of a trace folder. If there are none for this trace, builds them in `run.cw/levels/`, or in the user's
-/// cache if that is not writable. `progress` is called with the number of stretches read so far.
+/// cache if that is not writable. Those of a redacted session are made of what it shows, and kept nowhere. `progress` is called with the number of stretches read so far.
 ///
 /// # Errors
 /// It is not a trace folder, it is damaged, or the levels cannot be written anywhere.
 pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)) -> Result<Prepared, ServeError> {
     let stamp = format!("layout {LAYOUT} trace {}", session.states_stamp()?);
+    if session.is_redacted() {
+        return redacted(session, tracks, &stamp, progress);
+    }
     let (cache, name) = (Cache::of_user(), name(&stamp));
     let places = [Some(session.path().join(LEVELS)), cache.as_ref().map(|cache| cache.path(cache::LEVELS, &name))];
     let note = |place: &PathBuf| {
@@ -73,6 +79,22 @@ pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)
         return Ok(Prepared { made: true, _cached: cached, ..open(place, &stamp).ok_or_else(unread)? });
     }
     Err(refused.unwrap_or_else(|| ServeError::Start("there is no writable place for the levels of detail".into())))
+}
+
+/// Builds the levels of a redacted session in a temporary folder. Its files stay open, so that it is not needed afterwards.
+fn redacted(
+    session: &Session,
+    tracks: &Tracks,
+    stamp: &str,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Prepared, ServeError> {
+    let no_place = |why| ServeError::NoPlace { path: std::env::temp_dir(), why };
+    let folder = tempfile::Builder::new().prefix("corewise-levels-").tempdir().map_err(no_place)?;
+    make(session, tracks, &Dir::open(folder.path()).map_err(no_place)?, stamp, progress)?;
+    let unread = || ServeError::Start("the levels of detail that were just built cannot be read".to_owned());
+    let mut made = open(folder.path(), stamp).ok_or_else(unread)?;
+    made.kinds.retain(|(shown, _)| !REVEALING.contains(&shown.kind.as_str()));
+    Ok(Prepared { made: true, ..made })
 }
 
 /// Opens the levels in a folder; `None` if they are missing, damaged, or of another trace or version.
@@ -136,5 +158,26 @@ fn clear(place: &Dir) {
             // A file that cannot be removed only takes space.
             let _ = place.remove(&name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Trace;
+    use crate::testing::{prepared, redacted};
+
+    #[test]
+    fn a_redacted_trace_has_no_tracks_of_power_and_temperature() {
+        let (_dir, trace) = prepared(
+            "
+            cpu0 U0  A         A         A         A       A
+            domain   pkg=package:1
+            energy   .         pkg=30/1  pkg=10/1  .       pkg=50/2
+            temp     cpu=45.5  .         .         cpu=47  .
+            ",
+        );
+        let kinds = |trace: &Trace| trace.levels.kinds.iter().map(|(shown, _)| shown.kind.clone()).collect::<Vec<_>>();
+        assert_eq!(kinds(&trace), ["concurrency", "power", "temperature"]);
+        assert_eq!(kinds(&redacted(&trace.session)), ["concurrency"]);
     }
 }

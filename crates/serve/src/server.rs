@@ -43,18 +43,6 @@ pub struct Trace {
     pub levels: Prepared,
 }
 
-/// The kinds of tracks that a redacted page lacks: fine readings of energy and temperature show what programs compute (docs/power.md).
-const REVEALING: [&str; 2] = ["power", "temperature"];
-
-impl Trace {
-    /// Removes command lines, paths, host names, and the tracks of power and temperature, and replaces the addresses of locks.
-    pub fn redact(&mut self) {
-        self.session.redact();
-        kinds::redact_locks(&mut self.levels.kinds, &self.session);
-        self.levels.kinds.retain(|(shown, _)| !REVEALING.contains(&shown.kind.as_str()));
-    }
-}
-
 /// A server that is listening; it answers once [`Self::run`] is called.
 pub struct Server {
     runtime: Runtime,
@@ -299,26 +287,4 @@ fn cpus(machine: &Machine) -> Vec<Json> {
         })
     };
     cpus.iter().map(cpu).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::prepared;
-
-    #[test]
-    fn a_redacted_trace_has_no_tracks_of_power_and_temperature() {
-        let (_dir, mut trace) = prepared(
-            "
-            cpu0 U0  A         A         A         A       A
-            domain   pkg=package:1
-            energy   .         pkg=30/1  pkg=10/1  .       pkg=50/2
-            temp     cpu=45.5  .         .         cpu=47  .
-            ",
-        );
-        let kinds = |trace: &Trace| trace.levels.kinds.iter().map(|(shown, _)| shown.kind.clone()).collect::<Vec<_>>();
-        assert_eq!(kinds(&trace), ["concurrency", "power", "temperature"]);
-        trace.redact();
-        assert_eq!(kinds(&trace), ["concurrency"]);
-    }
 }

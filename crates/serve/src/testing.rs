@@ -40,3 +40,12 @@ pub(crate) fn prepared(text: &str) -> (tempfile::TempDir, Trace) {
     let levels = crate::prepare(&session, &tracks, &mut |_| ()).unwrap();
     (dir, Trace { session, tracks, levels })
 }
+
+/// Opens the trace of a session again, redacted.
+pub(crate) fn redacted(session: &Session) -> Trace {
+    let mut session = Session::open(session.path(), PassOptions::default()).unwrap();
+    session.redact(engine::Redact::Private);
+    let tracks = Tracks::of(&session).unwrap();
+    let levels = crate::prepare(&session, &tracks, &mut |_| ()).unwrap();
+    Trace { session, tracks, levels }
+}

@@ -34,6 +34,7 @@ mod manifest;
 mod named;
 mod pack;
 mod read;
+mod redact;
 mod sheet;
 mod small;
 mod source;
@@ -49,9 +50,8 @@ pub use error::Error;
 pub use folder::{Folder, states_name};
 pub use format::{EachRows, Format, RowsSource, StateRows, TableWriter, write_table};
 pub use labels::{LABELS, Labels, edited_labels, labels_file, with_edited_labels, write_labels};
-pub use manifest::{
-    AnomalyRow, ContentHash, FORMAT_VERSION, FileInfo, MANIFEST, Manifest, REDACTED, SourceFile, UPGRADES, redact,
-};
+pub use manifest::{AnomalyRow, ContentHash, FORMAT_VERSION, FileInfo, MANIFEST, Manifest, SourceFile, UPGRADES};
+pub use redact::{REDACTED, has_path, redact};
 pub use sheet::TRACE_KEY;
 pub use source::{Checksum, SourceId, source_id_of_files, trace_id_of_recording, trace_id_of_sources};
 pub use writer::{FolderWriter, PART_SHIFT, WriterOptions};

@@ -253,78 +253,6 @@ fn first_definitions() -> u32 {
     1
 }
 
-/// The text that replaces what was redacted.
-pub const REDACTED: &str = "redacted";
-
-/// Parts of the names of facts and conditions whose values identify a user, a host, a path or a program.
-const SENSITIVE: [&str; 12] =
-    ["host", "node_name", "nodename", "command", "cmd", "path", "exe", "arg", "user", "build_id", "file", "cgroup"];
-
-/// The key of an anomaly's text, a line of the source as it stands there ([`AnomalyRow::first_text`]).
-const FIRST_TEXT: &str = "first_text";
-
-/// Removes command lines, paths, host names and lines of the source from a manifest. Numbers are kept.
-pub fn redact(manifest: &mut Manifest) {
-    let hosts: Vec<String> = manifest
-        .facts
-        .about
-        .iter()
-        .filter(|(name, value)| name.to_lowercase().contains("host") && !value.is_empty())
-        .map(|(_, value)| value.clone())
-        .collect();
-    // The value of any entry may contain a path or the host name.
-    let sensitive = |name: &str, value: &str| {
-        let name = name.to_lowercase();
-        SENSITIVE.iter().any(|t| name.contains(t)) || value.contains('/') || hosts.iter().any(|h| value.contains(h))
-    };
-    for (name, value) in &mut manifest.facts.about {
-        if sensitive(name, value) {
-            REDACTED.clone_into(value);
-        }
-    }
-    for condition in &mut manifest.conditions {
-        let name = condition.name.clone();
-        for side in [&mut condition.start, &mut condition.end] {
-            let (Ok(text) | Err(text)) = side;
-            if sensitive(&name, text) {
-                REDACTED.clone_into(text);
-            }
-        }
-    }
-    let Manifest { facts, machine, .. } = manifest;
-    for text in facts.lacks.iter_mut().chain(&mut facts.nameless).chain(&mut machine.unknown) {
-        // Sentences of corewise itself: a sysfs path in them identifies nothing, another path may.
-        if hosts.iter().any(|h| text.contains(h)) || (text.contains('/') && !text.contains("/sys/")) {
-            REDACTED.clone_into(text);
-        }
-    }
-    let measured = manifest.machine.costs.iter_mut().flat_map(|costs| &mut costs.measured.conditions);
-    for (_, value) in measured.filter(|(name, value)| sensitive(name, value)) {
-        REDACTED.clone_into(value);
-    }
-    for source in &mut manifest.sources {
-        REDACTED.clone_into(&mut source.path);
-    }
-    for anomaly in &mut manifest.anomalies {
-        anomaly.first_text = None;
-    }
-    for (name, value) in &mut manifest.summary {
-        redact_json(name, value, &sensitive);
-    }
-}
-
-fn redact_json(name: &str, value: &mut Json, sensitive: &impl Fn(&str, &str) -> bool) {
-    match value {
-        Json::String(text) if sensitive(name, text) => REDACTED.clone_into(text),
-        Json::Array(all) => all.iter_mut().for_each(|v| redact_json(name, v, sensitive)),
-        Json::Object(all) => {
-            all.remove(FIRST_TEXT);
-            all.iter_mut().for_each(|(k, v)| redact_json(k, v, sensitive));
-        }
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -405,32 +333,5 @@ mod tests {
         assert_eq!((found, back.format_version), (1, FORMAT_VERSION));
         let hashes: Vec<_> = back.sources.into_iter().map(|s| s.hash).collect();
         assert_eq!(hashes, [None, Some(ContentHash::Sha256("ab".into()))]);
-    }
-
-    #[test]
-    fn redacting_leaves_no_path_host_or_command() {
-        let mut manifest = Manifest::new(1, Facts::default());
-        manifest.facts.about = vec![
-            ("hostname".into(), "secrethost".into()),
-            ("command_line".into(), "perf record secretgame".into()),
-            ("kernel_release".into(), "6.18".into()),
-            ("note".into(), "made on secrethost".into()),
-        ];
-        let both = |text: &str| (Ok(text.to_owned()), Err(text.to_owned()));
-        let (start, end) = both("/home/secretuser/x");
-        manifest.conditions = vec![Condition { name: "governor".into(), start, end }];
-        manifest.sources = vec![SourceFile { path: "/secret/p".into(), hash: None, bytes: 1, format: "perf".into() }];
-        manifest.summary.insert("cmdline".into(), serde_json::json!(["secretgame"]));
-        manifest
-            .summary
-            .insert("anomalies".into(), serde_json::json!([{ "what": "a line", "first_text": "secret line" }]));
-        let mut anomalies = Anomalies::default();
-        ingest::Ledger::not_understood(&mut anomalies, "a line", 0, b"secret line");
-        manifest.set_anomalies(&anomalies);
-        assert_eq!(manifest.anomalies[0].first_text.as_deref(), Some("secret line"));
-        redact(&mut manifest);
-        let text = String::from_utf8(manifest.to_json().unwrap()).unwrap();
-        assert!(!text.contains("secret"), "{text}");
-        assert!(text.contains("6.18"));
     }
 }

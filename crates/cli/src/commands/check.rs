@@ -57,5 +57,5 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         return Err(Failure::usage(why));
     }
     eprintln!("note: to verify a trace, use: corewise verify {}", trace.display());
-    verify::verify(trace, args.format, global)
+    verify::verify(trace, args.format, None, global)
 }

@@ -1,6 +1,6 @@
 //! `corewise compare`: what changed from one set of runs to another, and why.
 
-use crate::args::Global;
+use crate::args::{Global, Redacted};
 use crate::failure::{FOUND, Failure, OK};
 use crate::output::{print, say, width, write_page};
 use crate::progress::Line;
@@ -8,8 +8,9 @@ use clap::ValueEnum;
 use compare::ab::AbFolder;
 use compare::{Checked, CompareOptions, Comparison, FailOn, Lanes, Matrix, MeasureOptions, Work};
 use diagnose::Target;
+use engine::Redaction;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 const AFTER: &str = "\
 Examples:
@@ -79,6 +80,10 @@ pub struct Args {
     /// Names of the two sides
     #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1)]
     names: Vec<String>,
+    /// Leave out paths, command lines, host names, labels and addresses, so that the output can be passed on. --redact=names also replaces names of
+    /// threads, processes, functions and marks by others, such as `thread A`; options that name them then take these (docs/security.md)
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "private", hide_possible_values = true, conflicts_with = "by")]
+    redact: Option<Redacted>,
     /// Output format: text, markdown for a pull request, html (one page), or json for scripts (docs/compare.md)
     #[arg(long, default_value = "text")]
     format: Form,
@@ -159,7 +164,8 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let request = request(args)?;
     // An objective of `diagnose` also selects the critical path; any other is a metric.
     let target = args.objective.as_deref().and_then(|of| of.parse::<Target>().ok());
-    let measured = MeasureOptions { target, process: args.process.clone(), findings: args.findings };
+    let redaction = args.redact.map(|what| Arc::new(Redaction::new(what.into())));
+    let measured = MeasureOptions { target, process: args.process.clone(), findings: args.findings, redaction };
     let options = CompareOptions {
         names: request.names.clone(),
         margin: args.margin,
@@ -174,7 +180,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let output = match args.format {
         Form::Text => compare::text(&comparison, width()),
         Form::Markdown => compare::markdown(&comparison),
-        Form::Html => compare::html(&comparison, timelines(&comparison, global).as_ref()),
+        Form::Html => compare::html(&comparison, timelines(&comparison, &request, global).as_ref()),
         Form::Json => {
             compare::json(&comparison).map_err(|e| Failure::new(format!("cannot write the comparison: {e}")))? + "\n"
         }
@@ -210,10 +216,13 @@ fn matrix(args: &Args, global: &Global) -> Result<u8, Failure> {
 }
 
 /// How busy the CPUs were in the median run of each side; `None` if one is not a recording of threads.
-fn timelines(comparison: &Comparison, global: &Global) -> Option<[Lanes; 2]> {
+fn timelines(comparison: &Comparison, request: &Request, global: &Global) -> Option<[Lanes; 2]> {
     let lanes = |side: &compare::Side| {
         let path = &side.runs.get(side.median_run?)?.path;
-        let session = engine::Session::open(Path::new(path), global.pass_options().ok()?).ok()?;
+        let given =
+            request.paths.iter().flatten().zip(1..).find(|(_, number)| compare::redacted_path(*number) == *path);
+        let path = given.map_or(Path::new(path), |(given, _)| given);
+        let session = engine::Session::open(path, global.pass_options().ok()?).ok()?;
         report::cpu_timeline(&session).ok()?
     };
     let [a, b] = comparison.sides.each_ref().map(lanes);
@@ -273,7 +282,11 @@ fn request(args: &Args) -> Result<Request, Failure> {
     };
     match (&args.a[..], &args.b[..]) {
         ([folder], []) if AbFolder::is_one(folder) => {
-            let request = of_folder(folder)?;
+            let mut request = of_folder(folder)?;
+            if args.redact.is_some() {
+                // They may be command lines.
+                request.names = default();
+            }
             Ok(Request { names: names.unwrap_or(request.names.clone()), paired: Some(!args.unpaired), ..request })
         }
         ([_], []) => Err(Failure::usage(

@@ -1,6 +1,6 @@
 //! `corewise diagnose`: finds scheduling problems and suggests fixes.
 
-use crate::args::Global;
+use crate::args::{Global, Redacted};
 use crate::failure::{FOUND, Failure, OK};
 use crate::known_names;
 use crate::output::{print, width};
@@ -52,6 +52,10 @@ pub struct Args {
     /// Skip these rules (comma-separated)
     #[arg(long, value_name = "RULE,…", value_delimiter = ',', value_parser = known_names::rules(), hide_possible_values = true)]
     skip: Vec<String>,
+    /// Leave out paths, command lines, host names, labels and addresses, so that the output can be passed on. --redact=names also replaces names of
+    /// threads, processes, functions and marks by others, such as `thread A` (docs/security.md)
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "private", hide_possible_values = true)]
+    redact: Option<Redacted>,
     /// Set a threshold of a rule; `corewise explain RULE` lists their names and default values
     #[arg(long, value_name = "RULE.NAME=VALUE")]
     set: Vec<String>,
@@ -88,7 +92,10 @@ impl From<FailOn> for Severity {
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let mut settings = Settings::default();
     args.set.iter().try_for_each(|setting| settings.set(setting)).map_err(Failure::usage)?;
-    let session = global.open_kept(&args.trace)?;
+    let mut session = global.open_kept(&args.trace)?;
+    if let Some(what) = args.redact {
+        session.redact(what.into());
+    }
     let part = args.period.span(&session)?;
     let options =
         Options { part, only: args.only.clone(), skip: args.skip.clone(), settings, target: args.objective.clone() };

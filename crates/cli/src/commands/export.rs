@@ -1,6 +1,6 @@
 //! `corewise export`: writes a trace as a file of another tool.
 
-use crate::args::Global;
+use crate::args::{Global, Redacted};
 use crate::failure::{Failure, OK};
 use crate::output::{print, stdout};
 use crate::period::Period;
@@ -19,6 +19,7 @@ Examples:
   corewise export run.cw --to xlsx --mark 'frame#120' -o frame120.xlsx
   corewise export run.cw --to chrome -o - | gzip > run.json.gz
   corewise export run.cw --to folded -o - | flamegraph.pl > run.svg
+  corewise export run.cw --to perfetto --redact=names -o run.pftrace     to pass it on
 
 Times of --range count from the start of the recording. With --range, --mark or --frame, tables contain the same rows as with \
 `corewise table`: complete stretches that overlap the range, and sums over the range. `corewise import` reads files written with \
@@ -44,9 +45,10 @@ pub struct Args {
     /// Export only this table (csv, xlsx, parquet); can be repeated [default: all]
     #[arg(long = "table", value_name = "NAME")]
     tables: Vec<String>,
-    /// Remove command lines, paths and host names; names of threads, processes and marks are kept
-    #[arg(long)]
-    redact: bool,
+    /// Leave out paths, command lines, host names, labels and addresses, so that the output can be passed on. --redact=names also replaces names of
+    /// threads, processes, functions and marks by others, such as `thread A` (docs/security.md)
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "private", hide_possible_values = true)]
+    redact: Option<Redacted>,
     /// Omit the columns with thread names that follow thread keys (csv, xlsx, parquet): thread_name, waker_name, …
     #[arg(long)]
     no_names: bool,
@@ -98,16 +100,15 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("{} has no tables: remove --no-names", exporter.id())));
     }
     let mut session = global.open_kept(&args.trace)?;
+    if let Some(what) = args.redact {
+        session.redact(what.into());
+    }
     let mut span = args.period.span(&session)?;
     if let Some(part) = span.filter(|_| takes_tables) {
         session = session.limited_to(part)?;
         span = session.range();
     }
-    // Formats without tables leave out what is private themselves.
-    if takes_tables && args.redact {
-        session.redact();
-    }
-    let options = Options { tables: args.tables.clone(), span, redact: args.redact, names: !args.no_names };
+    let options = Options { tables: args.tables.clone(), span, names: !args.no_names };
     let mut line = Line::new();
     let mut progress = |written| show_export(&mut line, written);
     let mut job = Job { session: &session, options: &options, progress: &mut progress };

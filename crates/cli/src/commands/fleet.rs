@@ -1,6 +1,6 @@
 //! `corewise fleet`: a catalogue of many recordings, a report of it, and which recordings may be removed.
 
-use crate::args::Global;
+use crate::args::{Global, Redacted};
 use crate::failure::{ERROR, Failure, OK};
 use crate::fleet_copy as copy;
 use crate::output::{Color, print, say, width, write_page};
@@ -106,9 +106,9 @@ struct ReportArgs {
     /// Write the report as one page into this new file; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     html: Option<PathBuf>,
-    /// Replace host names, and remove paths
-    #[arg(long)]
-    redact: bool,
+    /// Replace host names, and leave out paths and labels other than those of --by. --redact=names also replaces the values of these
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "private", hide_possible_values = true)]
+    redact: Option<Redacted>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -270,7 +270,7 @@ fn plural_are(n: usize, word: &str) -> String {
 fn report(args: &ReportArgs, color: Color) -> Result<u8, Failure> {
     let catalogue = Catalogue::open(&args.catalogue)?;
     let ReportArgs { by, since, top, redact, .. } = args;
-    let options = ReportOptions { by: by.clone(), since: since.clone(), top: *top, redact: *redact };
+    let options = ReportOptions { by: by.clone(), since: since.clone(), top: *top, redact: redact.map(Into::into) };
     let fleet = Fleet::of(&catalogue, &options)?;
     match (&args.html, args.format) {
         (Some(path), _) => write_page(path, &fleet.html(), "the report")?,

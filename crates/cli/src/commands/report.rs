@@ -1,6 +1,6 @@
 //! `corewise report`: summarises a trace as text, JSON or a page.
 
-use crate::args::{Global, budget};
+use crate::args::{Global, Redacted, budget};
 use crate::failure::{Failure, OK};
 use crate::frame_marks;
 use crate::known_names::KnownNames;
@@ -9,10 +9,11 @@ use crate::period::{Period, Range};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use engine::{Session, SlowFrameOptions};
-use model::{Ns, Span, words};
+use model::{Ns, Shows, Span, words};
 use report::{Options, Profile, SECTIONS, Sections, Sort};
 use std::io::{BufWriter, IsTerminal as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const AFTER: &str = "\
 Examples:
@@ -87,9 +88,10 @@ pub struct Args {
     /// Link the page's times to this page with the timeline (from `corewise view TRACE --html FILE`), in the same folder
     #[arg(long, value_name = "FILE", requires = "html")]
     timeline: Option<PathBuf>,
-    /// Remove command lines, paths and host names; names of threads, processes and marks are kept
-    #[arg(long)]
-    redact: bool,
+    /// Leave out paths, command lines, host names, labels and addresses, so that the output can be passed on. --redact=names also replaces names of
+    /// threads, processes, functions and marks by others, such as `thread A` (docs/security.md)
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "private", hide_possible_values = true)]
+    redact: Option<Redacted>,
 }
 
 /// The maximum number of lines of a short report.
@@ -144,15 +146,15 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let sections = sections(args, page.is_some());
     let sums_alone = matches!(sections, Sections::Quick) && !args.concurrency;
     let mut session = if sums_alone { global.open(&args.trace)? } else { global.open_kept(&args.trace)? };
-    if args.redact {
-        session.redact();
+    if let Some(what) = args.redact {
+        session.redact(what.into());
     }
     let baseline = baseline(args, global, &session)?;
     if let Some(span) = args.period.span(&session)? {
         session = session.limited_to(span)?;
     }
     let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
-    let mut slow = SlowFrameOptions { mark_name: args.frames_of.clone(), budget, ..SlowFrameOptions::default() };
+    let mut slow = SlowFrameOptions { mark_name: frames_of(args, &session), budget, ..SlowFrameOptions::default() };
     if report::has_all_sections(&session, &sections) || args.sections.iter().any(|name| name == "slow_frames") {
         slow = frame_marks::found(&session, slow)?;
     }
@@ -161,13 +163,13 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let options = Options {
         top: args.top.unwrap_or(if is_short { SHORT_TOP } else { TOP }),
         max_lines: is_short.then_some(MAX_LINES),
-        process: args.process.clone(),
-        period: args.period.as_option(),
+        process: args.process.as_deref().map(|name| session.shown_process(name)),
+        period: args.period.as_option(&session),
         sort: args.sort.into(),
         concurrency: args.concurrency || args.full || session.is_folder(),
         sections,
         pictures: page.is_some(),
-        frames_of: args.frames_of.clone(),
+        frames_of: frames_of(args, &session),
         baseline,
         timeline: timeline(args)?,
         width: width(),
@@ -181,6 +183,11 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         print(&report::text(&session, &options)?)?;
     }
     Ok(OK)
+}
+
+/// The marks that are frames, as the report calls them.
+fn frames_of(args: &Args, session: &Session) -> Option<String> {
+    args.frames_of.as_deref().map(|name| session.shown_name(Shows::Mark, name))
 }
 
 /// The address of the page with the timeline, relative to the report's page.
@@ -218,6 +225,8 @@ fn baseline(args: &Args, global: &Global, session: &Session) -> Result<Option<Pr
     let range = args.baseline_range.as_ref().map(|range| match range {
         Range::Times(Span { start, end: Ns::MAX }) => format!("{} s to the end", seconds(*start)),
         Range::Times(Span { start, end }) => format!("{} s to {} s", seconds(*start), seconds(*end)),
+        // It is named after a thread or a mark.
+        Range::Of(_) if args.redact == Some(Redacted::Names) => "another part".to_owned(),
         Range::Of(name) => name.to_string(),
     });
     let span = |of: &Session| args.baseline_range.as_ref().map(|range| range.span(of)).transpose();
@@ -226,9 +235,15 @@ fn baseline(args: &Args, global: &Global, session: &Session) -> Result<Option<Pr
         (None, None) => return Ok(None),
         (None, Some(range)) => (Profile::read(session, span(session)?, process, range.clone())?, range),
         (Some(path), range) => {
-            let other = global.open_kept(path)?;
-            let name =
-                if args.redact { "the other trace".to_owned() } else { words::plain(&path.display().to_string()) };
+            let mut other = global.open_kept(path)?;
+            let name = match session.redaction() {
+                Some(redaction) => {
+                    // The same functions have the same names.
+                    other.redact_as(Arc::clone(redaction));
+                    "the other trace".to_owned()
+                }
+                None => words::plain(&path.display().to_string()),
+            };
             let about = range.map_or_else(|| name.clone(), |range| format!("{name}, {range}"));
             (Profile::read(&other, span(&other)?, process, about.clone())?, about)
         }

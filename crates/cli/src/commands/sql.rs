@@ -1,6 +1,6 @@
 //! `corewise sql`: answers queries over the tables of recordings.
 
-use crate::args::{Global, duration};
+use crate::args::{Global, Redacted, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{create, stdout};
 use crate::sql::{Engine, Form, Limits, Query, READS, Traces, answer, is_query, paths, prompt};
@@ -41,9 +41,10 @@ pub struct Args {
     /// Write to this new file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Remove command lines, paths and host names; names of threads, processes and marks are kept
-    #[arg(long)]
-    redact: bool,
+    /// Leave out paths, command lines, host names, labels and addresses, so that the output can be passed on. --redact=names also replaces names of
+    /// threads, processes, functions and marks by others, such as `thread A` (docs/security.md)
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "private", hide_possible_values = true)]
+    redact: Option<Redacted>,
     /// End a query after this time, such as 30s or 5m
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     time_limit: Duration,
@@ -75,7 +76,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     }
     let form = form(args, query.is_some())?;
     let engine = Engine::find()?;
-    let mut traces = Traces::open(&paths(traces)?, global, args.redact)?;
+    let mut traces = Traces::open(&paths(traces)?, global, args.redact.map(Into::into))?;
     let limits = Limits { memory_mb: args.memory_limit, time: args.time_limit };
     let to = |traces: &mut Traces, query: &str, out: &mut (dyn Write + Send)| -> Result<(), Failure> {
         let views = traces.views(query)?;

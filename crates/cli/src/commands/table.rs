@@ -1,7 +1,7 @@
 //! `corewise table`: writes one table of a trace.
 
 use crate::aligned::Aligned;
-use crate::args::{Global, budget, tid};
+use crate::args::{Global, Redacted, budget, tid};
 use crate::failure::{Failure, OK};
 use crate::frame_marks;
 use crate::output::{create, say, stdout};
@@ -10,7 +10,7 @@ use crate::period::Period;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use engine::{Format, Session, SlowFrameOptions, TableRequest};
-use model::Ns;
+use model::{Ns, Shows};
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -69,6 +69,10 @@ pub struct Args {
     /// For slow_frames and slow_intervals: number of slowest frames to explain, or of slowest intervals of each thread or name
     #[arg(long, value_name = "N", default_value_t = SlowFrameOptions::default().max_frames, value_parser = RangedU64ValueParser::<usize>::new().range(1..=SlowFrameOptions::MAX_FRAMES as u64))]
     slowest: usize,
+    /// Leave out paths, command lines, host names, labels and addresses, so that the output can be passed on. --redact=names also replaces names of
+    /// threads, processes, functions and marks by others, such as `thread A` (docs/security.md)
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "private", hide_possible_values = true)]
+    redact: Option<Redacted>,
     /// Output format: text (aligned columns, shown by $PAGER on a terminal), md, csv, json or parquet [default: text on a terminal,
     /// otherwise md]
     #[arg(long)]
@@ -119,13 +123,16 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         true => global.open(&args.trace)?,
         false => global.open_kept(&args.trace)?,
     };
+    if let Some(what) = args.redact {
+        session.redact(what.into());
+    }
     let def = session.definition(name)?;
     if let Some(thread) = &args.thread {
         if !Session::is_critical(def) && !Session::is_of_slow_frames(def) {
             let why = "--thread applies only to critical_path, critical_by_thread, objective_time and slow_frames";
             return Err(Failure::usage(format!("{why}, not to {}", def.name)));
         }
-        let tid = tid(&session, thread)?;
+        let tid = tid(&session, &session.shown_name(Shows::Name, thread))?;
         session = session.with_path_end(tid);
     }
     if args.frames_of.is_some() && !Session::is_of_slow_frames(def) {

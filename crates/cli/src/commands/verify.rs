@@ -1,6 +1,6 @@
 //! `corewise verify`: verifies the time accounting of a trace.
 
-use crate::args::Global;
+use crate::args::{Global, Redacted};
 use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::output::print;
 use clap::ValueEnum;
@@ -32,6 +32,9 @@ pub struct Args {
     /// Output format
     #[arg(long, default_value = "text")]
     format: Form,
+    /// Leave out lines of the source that were not understood, so that the output can be passed on
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "private", hide_possible_values = true)]
+    redact: Option<Redacted>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -45,17 +48,20 @@ pub enum Form {
 /// # Errors
 /// The trace cannot be read.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    verify(&args.trace, args.format, global)
+    verify(&args.trace, args.format, args.redact, global)
 }
 
 /// Verifies a trace and prints the result.
 ///
 /// # Errors
 /// The trace cannot be read.
-pub fn verify(trace: &Path, format: Form, global: &Global) -> Result<u8, Failure> {
-    let session = global.open(trace)?;
+pub fn verify(trace: &Path, format: Form, redact: Option<Redacted>, global: &Global) -> Result<u8, Failure> {
+    let mut session = global.open(trace)?;
     // Its sums are stored: they would be right although what they are sums of is damaged.
     session.check_files()?;
+    if let Some(what) = redact {
+        session.redact(what.into());
+    }
     let summary = session.summary();
     if format == Form::Json {
         let text = serde_json::to_string_pretty(&as_json(summary)).map_err(|e| Failure::new(e.to_string()))?;

@@ -1,6 +1,6 @@
 //! `corewise view`: shows a trace on a timeline in the browser.
 
-use crate::args::{Global, budget, duration};
+use crate::args::{Global, Redacted, budget, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
 use crate::store_copies;
@@ -64,9 +64,10 @@ pub struct Args {
     /// Begin that page with this view and its notes: the address of the viewer, or its part from # on
     #[arg(long, value_name = "ADDRESS", requires = "html", value_parser = fragment)]
     at: Option<String>,
-    /// Remove paths, host names and the tracks of power and temperature from that page; names of threads, processes and marks are kept
-    #[arg(long, requires = "html")]
-    redact: bool,
+    /// Leave out of that page paths, host names, addresses, and the tracks of power and temperature, so that it can be passed on. --redact=names also
+    /// replaces names of threads, processes, functions and marks by others, such as `thread A` (docs/security.md)
+    #[arg(long, requires = "html", value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "private", hide_possible_values = true)]
+    redact: Option<Redacted>,
 }
 
 /// Runs the command.
@@ -184,10 +185,7 @@ fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> 
         // Checked before minutes of work.
         return Err(Failure::at(path)(std::io::ErrorKind::AlreadyExists.into()));
     }
-    let (mut trace, _source) = prepared(&args.trace, args, global, None)?;
-    if args.redact {
-        trace.redact();
-    }
+    let (trace, _source) = prepared(&args.trace, args, global, None)?;
     let page = serve::page_at(&trace, (args.html_limit * 1e6) as usize, args.at.as_deref().unwrap_or(""))?;
     let missing = match (page.finest_ns, page.has_rows) {
         (0, true) => String::new(),
@@ -213,7 +211,11 @@ fn prepared(path: &Path, args: &Args, global: &Global, page: Option<&Preparation
     let mut progress = Progress::new(page);
     let source = view_source::folder(path, global, &mut progress)?;
     let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
-    let session = view_source::open(&source, global)?;
+    let mut session = view_source::open(&source, global)?;
+    if let Some(what) = args.redact {
+        // The timeline is made from what is shown.
+        session.redact(what.into());
+    }
     let session = session.with_slow_frames(SlowFrameOptions { budget, ..SlowFrameOptions::default() });
     let tracks = Tracks::of(&session)?;
     let began = Instant::now();

@@ -8,12 +8,13 @@ use crate::failure::Failure;
 use crate::frame_marks;
 use crate::progress::Line;
 use crate::temporary::TemporaryFolder;
-use engine::{EngineError, Format, Session, SlowFrameOptions, TableRequest, TableWriter};
+use engine::{EngineError, Format, Redact, Redaction, Session, SlowFrameOptions, TableRequest, TableWriter};
 use model::{TableDef, tables};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A pattern matches at most so many paths.
 const MAX_PATHS: usize = 10_000;
@@ -39,7 +40,7 @@ impl Traces {
     ///
     /// # Errors
     /// One cannot be read, no temporary folder can be made, or a catalogue is opened with `redact`, which leaves out what is private.
-    pub fn open(paths: &[PathBuf], global: &Global, redact: bool) -> Result<Self, Failure> {
+    pub fn open(paths: &[PathBuf], global: &Global, redact: Option<Redact>) -> Result<Self, Failure> {
         let folder = TemporaryFolder::create("corewise-sql-").map_err(EngineError::temporary)?;
         if let Some(path) = paths.iter().find(|path| fleet::is_catalogue(path)) {
             if paths.len() > 1 {
@@ -48,7 +49,7 @@ impl Traces {
                     path.display()
                 )));
             }
-            if redact {
+            if redact.is_some() {
                 return Err(Failure::usage(format!(
                     "{}: a catalogue has the names of hosts and the paths of recordings as keys: remove --redact, or use corewise fleet report --redact",
                     path.display()
@@ -57,17 +58,21 @@ impl Traces {
             let catalogue = Some(CatalogueTables::open(path)?);
             return Ok(Self { catalogue, all: Vec::new(), made: BTreeMap::new(), folder });
         }
+        // The same names have the same stand-ins in all of them.
+        let redaction = redact.map(|what| Arc::new(Redaction::new(what)));
         let mut all = Vec::with_capacity(paths.len());
         let mut line = Line::new();
         for (done, path) in paths.iter().enumerate() {
             line.show(|| format!("Opening {} ({} of {})", path.display(), done + 1, paths.len()));
-            let session = global.open_kept(path)?;
+            let mut session = global.open_kept(path)?;
+            if let Some(redaction) = &redaction {
+                session.redact_as(Arc::clone(redaction));
+            }
             let slow = frame_marks::found(&session, SlowFrameOptions::default())?;
             let name = path.display().to_string();
             let mut name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
-            let mut session = session.with_slow_frames(slow);
-            if redact {
-                session.redact();
+            let session = session.with_slow_frames(slow);
+            if redaction.is_some() {
                 name = if paths.len() > 1 { format!("TRACE {}", done + 1) } else { "TRACE".to_owned() };
             }
             all.push(Trace { name, session });

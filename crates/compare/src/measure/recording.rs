@@ -3,7 +3,7 @@
 use super::{conditions, path, series};
 use crate::{Run, Series, ThreadFacts};
 use diagnose::{Choice, Target};
-use engine::{EngineError, PathWindow, Session};
+use engine::{EngineError, PathWindow, Redaction, Session};
 use model::tables::{
     cpus, energy, idle_residency, idle_wakeups, migrations, ran_instead, smt_threads, thread_by_core_type,
     thread_by_frequency, threads,
@@ -11,6 +11,7 @@ use model::tables::{
 use model::{Amount, Ns, TableType, ThreadKey, Tid};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// At most this many frames, periods or requests are followed along the critical path, spread evenly over the run.
 const MAX_WINDOWS: usize = 20_000;
@@ -19,7 +20,7 @@ const MAX_WINDOWS: usize = 20_000;
 const FRAME: &str = "frame";
 
 /// What is measured.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct MeasureOptions {
     /// What the program is judged by; `None`: what the recording shows.
     pub target: Option<Target>,
@@ -27,6 +28,8 @@ pub struct MeasureOptions {
     pub process: Option<String>,
     /// Also find scheduling problems, which takes longer than all else together.
     pub findings: bool,
+    /// How the runs are redacted, if they are: with the same stand-ins in all.
+    pub redaction: Option<Arc<Redaction>>,
 }
 
 /// Measures a recording of threads.

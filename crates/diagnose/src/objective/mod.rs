@@ -20,8 +20,9 @@ pub(crate) use full_cpus::FullCpus;
 pub(crate) use path::ObjectivePath;
 pub(crate) use windows::Compared;
 
+use engine::Session;
 use model::words::{ms, plural, time};
-use model::{Ns, ThreadKey, Tid};
+use model::{Ns, Shows, ThreadKey, Tid};
 use serde::Serialize;
 use std::str::FromStr;
 
@@ -42,6 +43,21 @@ pub enum Target {
     Frames,
     /// The time of the marks with this name; a final `*` matches any ending.
     Marks(String),
+}
+
+impl Target {
+    /// The same target, by the names that a session shows.
+    #[must_use]
+    pub(crate) fn shown(&self, session: &Session) -> Self {
+        let thread = |name: &str| session.shown_name(Shows::Name, name);
+        match self {
+            Self::Thread(name) => Self::Thread(thread(name)),
+            Self::Period(name) => Self::Period(thread(name)),
+            Self::Requests(name) => Self::Requests(name.as_deref().map(thread)),
+            Self::Marks(name) => Self::Marks(session.shown_name(Shows::Mark, name)),
+            Self::End | Self::Throughput | Self::Frames => self.clone(),
+        }
+    }
 }
 
 impl FromStr for Target {

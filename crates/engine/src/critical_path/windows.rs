@@ -152,7 +152,8 @@ impl Session {
     /// # Errors
     /// The trace cannot be read, or `each` failed.
     pub fn path_rows(&self, windows: &[PathWindow], each: RowCallback<'_>) -> Result<(), EngineError> {
-        let mut out = Batches::new(each);
+        let mut each = self.redacting(&tables::CRITICAL_PATH, each);
+        let mut out = Batches::new(&mut each);
         self.pieces_of_windows(windows, &Outside::default(), &mut |_, piece| {
             piece.row(&mut out);
             out.check()

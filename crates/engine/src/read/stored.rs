@@ -1,5 +1,6 @@
 //! The stored stretches and events of a trace folder, for the viewer.
 
+use crate::redaction::Events;
 use crate::session::Kind;
 use crate::tables::totals::followed_of;
 use crate::{EngineError, Session};
@@ -36,9 +37,13 @@ impl Session {
     /// As [`Self::thread_stretches`].
     pub fn events_without_stretches(
         &self,
-        each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), EngineError>,
+        mut each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        self.stored()?.events_without_stretches(false, each)
+        let mut shown = self.redaction().map(|redaction| Events::new(redaction));
+        self.stored()?.events_without_stretches(false, |events, names| {
+            let (events, names) = shown.as_mut().map_or((events, names), |shown| shown.of(events, names));
+            each(events, names)
+        })
     }
 
     /// Passes on the stretches of all CPUs of a trace folder, in order of start.

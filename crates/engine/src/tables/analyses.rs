@@ -174,7 +174,14 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn analyse(&self, names: &[&str], span: Option<Span>) -> Result<Vec<Table>, EngineError> {
-        self.run(names, span, |stretches, input| parallel::tables(stretches, names, input))
+        let mut tables = self.run(names, span, |stretches, input| parallel::tables(stretches, names, input))?;
+        if let Some(redaction) = self.redaction() {
+            for table in &mut tables {
+                let private = redaction.columns(table.def);
+                table.rows.iter_mut().for_each(|row| redaction.row(&private, row));
+            }
+        }
+        Ok(tables)
     }
 
     /// Makes a table that is as long as the recording; its rows are passed on as they are made.
@@ -209,6 +216,18 @@ impl Session {
                 self.1(self.0, values);
             }
         }
+        let private: Vec<_> =
+            self.redaction().map_or(Vec::new(), |of| defs.iter().map(|def| of.columns(def)).collect());
+        let (mut shown, pass_on) = (Vec::new(), each);
+        let each = &mut |at: usize, row: &[Value]| match (self.redaction(), private.get(at)) {
+            (Some(redaction), Some(private)) if !private.is_empty() => {
+                shown.clear();
+                shown.extend_from_slice(row);
+                redaction.row(private, &mut shown);
+                pass_on(at, &shown);
+            }
+            _ => pass_on(at, row),
+        };
         let names: Vec<&str> = defs.iter().map(|def| def.name).collect();
         let rest = self.run(&names, span, |stretches, input| {
             let mut all: Vec<_> = names.iter().map(|name| input.start(&[*name])).collect();
@@ -235,7 +254,7 @@ impl Session {
         run: impl FnOnce(&Stretches, &AnalysisInput<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let needs = |of: &[&TableDef]| of.iter().any(|def| names.contains(&def.name));
-        let stacks = if needs(&OF_CHAINS) { Some(self.stacks()?) } else { None };
+        let stacks = if needs(&OF_CHAINS) { Some(self.recorded_stacks()?) } else { None };
         let groups = if needs(&OF_GROUPS) { Arc::new(self.thread_groups()?) } else { Arc::default() };
         let (budget, hide_marks) = (self.slow.budget, self.options().hide_marks);
         let context = |followed, end, ready_known| {

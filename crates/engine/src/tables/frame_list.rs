@@ -221,6 +221,7 @@ impl Session {
         let slower = i64::try_from(at).unwrap_or(i64::MAX);
         let frames: Vec<&TimedFrame> = std::iter::once(frame).chain(&list.typical).collect();
         let mut named = self.with_names(of_thread, each)?;
+        let mut named = self.redacting(def, &mut named);
         let mut out = Batches::new(&mut named);
         match &list.source {
             FrameSource::Log | FrameSource::Marks(_) => {

@@ -3,7 +3,7 @@
 use super::marks::Nth;
 use crate::{EngineError, Session, did_you_mean};
 use model::tables::{parallel_regions as region, periods as period, requests as request};
-use model::{Ns, Row, Span, TableDef, ThreadKey, Tid, Value, tables};
+use model::{Ns, Row, Shows, Span, TableDef, ThreadKey, Tid, Value, tables};
 use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;
 
@@ -245,6 +245,9 @@ impl Session {
         let IntervalName { kind, name } = of;
         let numbered = name.rsplit_once('#').and_then(|(of, n)| Some((of, n.parse::<u64>().ok().filter(|n| *n > 0)?)));
         let thread_names = self.names()?;
+        let shows = if *kind == IntervalKind::Region { Shows::Mark } else { Shows::Name };
+        let (shown, shown_numbered) =
+            (self.shown_name(shows, name), numbered.map(|(name, _)| self.shown_name(shows, name)));
         let (mut whole, mut nth) = (Nth::default(), Nth::of(numbered.map(|(_, n)| n)));
         let mut known = BTreeSet::<Box<str>>::new();
         self.intervals(*kind, |interval| {
@@ -252,9 +255,9 @@ impl Session {
             let own = interval.name.or_else(|| thread_names.get(interval.thread)).unwrap_or_default();
             let number = interval.tid.map(|tid| tid.0.into()).or(interval.pid);
             let is_of = |name: &str| own == name || number.is_some_and(|number| name.parse() == Ok(number));
-            if is_of(name) {
+            if is_of(&shown) {
                 whole.next(selected);
-            } else if numbered.is_some_and(|(name, _)| is_of(name)) {
+            } else if shown_numbered.as_deref().is_some_and(is_of) {
                 nth.next(selected);
             }
             if !known.contains(own) {

@@ -4,7 +4,7 @@ use crate::session::Kind;
 use crate::{EngineError, Session, did_you_mean};
 use analysis::frames::TimedFrame;
 use model::tables::{mark_stretches, marks};
-use model::{Pid, Row, Span, TableDef, ThreadKey, Value, frame_mark, tables};
+use model::{Pid, Row, Shows, Span, TableDef, ThreadKey, Value, frame_mark, tables};
 
 /// The maximum number of names that the message about a missing mark lists.
 const MAX_LISTED: usize = 12;
@@ -88,9 +88,9 @@ impl Session {
     /// The trace cannot be read, or no mark has this name; the message lists the marks.
     pub(crate) fn marked(&self, name: &str, each: &mut dyn FnMut(&TimedFrame)) -> Result<(), EngineError> {
         let def = &tables::MARK_STRETCHES;
-        let mut found = false;
+        let (mut found, shown) = (false, self.shown_name(Shows::Mark, name));
         self.rows(def.name, &mut |rows| {
-            for row in rows.iter().filter(|row| mark_row_matches(name, def, row)) {
+            for row in rows.iter().filter(|row| mark_row_matches(&shown, def, row)) {
                 found = true;
                 let row = Row::<mark_stretches::Table>::new(row);
                 if row.get(mark_stretches::ENDED) {
@@ -115,6 +115,11 @@ impl Session {
     pub fn marked_span(&self, mark: &str) -> Result<Span, EngineError> {
         let numbered =
             mark.rsplit_once('#').and_then(|(name, n)| Some((name, n.parse::<u64>().ok().filter(|n| *n > 0)?)));
+        // An asterisk is part of the name here.
+        let shown = |name: &str| self.redaction().and_then(|of| of.shown(Shows::Mark, name));
+        let (of_whole, of_numbered) = (shown(mark), numbered.and_then(|(name, _)| shown(name)));
+        let of_whole = of_whole.as_deref().unwrap_or(mark);
+        let of_numbered = of_numbered.as_deref().or(numbered.map(|(name, _)| name));
         let mut whole = Nth::default();
         let mut nth = Nth::of(numbered.map(|(_, n)| n));
         self.rows(tables::MARK_STRETCHES.name, &mut |rows| {
@@ -122,8 +127,8 @@ impl Session {
                 let span = span_of(&row);
                 match row.get(mark_stretches::NAME) {
                     // The name itself may contain `#` and a number.
-                    Some(of) if of == mark => whole.next(span),
-                    Some(of) if numbered.is_some_and(|(name, _)| of == name) => nth.next(span),
+                    Some(of) if of == of_whole => whole.next(span),
+                    of @ Some(_) if of == of_numbered => nth.next(span),
                     _ => {}
                 }
             }

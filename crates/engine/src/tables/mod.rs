@@ -31,7 +31,6 @@ pub use names::ThreadNames;
 pub use request::TableRequest;
 pub use slow_frames::{FrameCounts, SlowFrameOptions};
 
-use crate::redaction::PrivateColumns;
 use crate::{EngineError, Infer, Session, did_you_mean};
 use model::{MadeFrom, Span, Table, TableDef, Value, tables};
 use rows::Batches;
@@ -146,17 +145,7 @@ impl Session {
     /// Passes on the rows for a part, or for the whole recording (`None`).
     pub(crate) fn rows_of(&self, name: &str, span: Option<Span>, each: RowCallback<'_>) -> Result<(), EngineError> {
         let def = self.definition(name)?;
-        // What is private is left out of every output, or replaced in it, if that was requested.
-        let private = PrivateColumns::of(def);
-        let redaction = self.redaction().filter(|_| !private.is_empty());
-        let mut redacted = Vec::new();
-        let mut each_row = |rows: &[Vec<Value>]| {
-            let Some(redaction) = redaction else { return each(rows) };
-            redacted.clear();
-            redacted.extend_from_slice(rows);
-            redacted.iter_mut().for_each(|row| redaction.row(&private, row));
-            each(&redacted)
-        };
+        let mut each_row = self.redacting(def, each);
         let mut out = Batches::new(&mut each_row);
         match def.made_from {
             MadeFrom::Totals => self.totals_rows(def, span, &mut out),
@@ -171,6 +160,24 @@ impl Session {
             MadeFrom::Elsewhere => Err(EngineError::Unfit(format!("{name} is not a table of a trace"))),
         }?;
         out.finish()
+    }
+
+    /// Returns a callback that passes rows on without what is private, if the session is redacted.
+    pub(crate) fn redacting<'a>(
+        &'a self,
+        def: &TableDef,
+        each: RowCallback<'a>,
+    ) -> impl FnMut(&[Vec<Value>]) -> std::io::Result<()> + 'a {
+        let redaction = self.redaction().map(|redaction| (redaction, redaction.columns(def)));
+        let redaction = redaction.filter(|(_, private)| !private.is_empty());
+        let mut redacted = Vec::new();
+        move |rows: &[Vec<Value>]| {
+            let Some((redaction, private)) = &redaction else { return each(rows) };
+            redacted.clear();
+            redacted.extend_from_slice(rows);
+            redacted.iter_mut().for_each(|row| redaction.row(private, row));
+            each(&redacted)
+        }
     }
 
     /// Writes a folder's rows with the core types of the machine that the user described.

@@ -2,7 +2,7 @@
 
 use crate::{EngineError, Session, did_you_mean};
 use model::tables::{frames, threads};
-use model::{Ns, Row, TableDef, ThreadKey, Value, tables};
+use model::{Ns, Row, Shows, TableDef, ThreadKey, Value, tables};
 use std::collections::{BTreeSet, HashSet};
 
 /// The columns that identify threads, processes, and the programs of frames, in any table.
@@ -57,9 +57,10 @@ impl Session {
         }
         let mut pids: HashSet<i64> = wanted.parse().into_iter().collect();
         let is_number = !pids.is_empty();
+        let (shown, program) = (self.shown_name(Shows::Name, wanted), self.shown_name(Shows::Program, wanted));
         if !is_number {
             self.each_thread(&mut |t| {
-                if t.name == wanted && t.pid == Some(t.tid) {
+                if t.name == shown && t.pid == Some(t.tid) {
                     pids.insert(t.tid);
                 }
             })?;
@@ -67,7 +68,7 @@ impl Session {
         let mut threads = HashSet::new();
         self.each_thread(&mut |t| {
             let of_pid = t.pid.is_some_and(|pid| pids.contains(&pid)) || is_number && pids.contains(&t.tid);
-            if of_pid || !is_number && t.name == wanted {
+            if of_pid || !is_number && t.name == shown {
                 threads.insert(t.thread);
             }
         })?;
@@ -81,7 +82,7 @@ impl Session {
                 "{path}: no process or thread {wanted}{meant} `corewise table {path} threads` lists all threads"
             )));
         }
-        Ok(OfProcess { threads, pids, name: wanted.to_owned(), cols })
+        Ok(OfProcess { threads, pids, name: program, cols })
     }
 
     /// Passes on each row of the table of threads.

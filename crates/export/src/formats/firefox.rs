@@ -101,8 +101,6 @@ struct Tracks {
     categories: Categories,
     span: Option<Span>,
     stacks: Arc<Stacks>,
-    /// Whether callchains are written without file names.
-    redact: bool,
     /// The callchain of each switch-out, by TID and time.
     outs: FxHashMap<(i64, i64), StackId>,
     /// The samples of each TID that are not written yet, in order of time.
@@ -190,7 +188,6 @@ impl Tracks {
             categories,
             span: job.options.span,
             stacks: Arc::default(),
-            redact: job.options.redact,
             outs: FxHashMap::default(),
             samples: FxHashMap::default(),
             end_samples: 1,
@@ -271,9 +268,9 @@ impl Tracks {
     fn stack(&mut self, id: StackId, of: fx::CategoryHandle, thread: fx::ThreadHandle) -> Option<fx::StackHandle> {
         let chain = self.stacks.chain(id)?;
         let category_pair = of.into();
-        let (stacks, profile, redact) = (&self.stacks, &mut self.profile, self.redact);
+        let (stacks, profile) = (&self.stacks, &mut self.profile);
         let frame = |(depth, frame): (usize, &StackFrame)| {
-            let frame = match shown(stacks, frame, redact) {
+            let frame = match shown(stacks, frame) {
                 Some(words) => fx::Frame::Label(profile.intern_string(&words)),
                 None if depth == 0 => fx::Frame::InstructionPointer(frame.address),
                 None => fx::Frame::ReturnAddress(frame.address),
@@ -338,11 +335,11 @@ impl Tracks {
 }
 
 /// Formats a frame; `None` if only its address is known.
-fn shown(stacks: &Stacks, frame: &StackFrame, redact: bool) -> Option<String> {
+fn shown(stacks: &Stacks, frame: &StackFrame) -> Option<String> {
     if let Some(function) = stacks.name(frame.function) {
         return Some(if frame.inlined { format!("{function} (inlined)") } else { function.to_owned() });
     }
-    let file = stacks.name(frame.file).filter(|_| !redact && frame.offset != u64::MAX)?;
+    let file = stacks.name(frame.file).filter(|_| frame.offset != u64::MAX)?;
     let name = file.rsplit('/').next().unwrap_or(file);
     Some(format!("{name}+{:#x}", frame.offset & !StackFrame::FROM_BASE))
 }

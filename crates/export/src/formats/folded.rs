@@ -10,7 +10,7 @@
 
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape};
 use model::tables::{self, folded_stacks};
-use model::{CoreType, Row, StackFrame, words};
+use model::{CoreType, Row, words};
 use std::collections::BTreeMap;
 
 /// A file of folded stacks.
@@ -60,7 +60,6 @@ impl Exporter for Folded {
                 let core_type = row.get(folded_stacks::CORE_TYPE);
                 let on = if core_type == uniform { String::new() } else { format!("{core_type};") };
                 let chain = row.get(folded_stacks::CALLCHAIN).unwrap_or(UNKNOWN);
-                let chain = if job.options.redact { without_files(chain) } else { chain.to_owned() };
                 let line = lines.entry(format!("{on}{};{chain}", name.replace(';', ":"))).or_default();
                 *line += row.get(folded_stacks::SAMPLES);
             }
@@ -75,23 +74,5 @@ impl Exporter for Folded {
             writeln!(out, "{line} {samples}")?;
         }
         Ok(())
-    }
-}
-
-/// Removes the names of files that stand for functions.
-fn without_files(chain: &str) -> String {
-    let kept = ["[kernel]", "[vdso]", "[other]"];
-    let is_file = |frame| str::starts_with(frame, '[') && !kept.contains(&frame) && !StackFrame::says_truncated(frame);
-    let shown = |frame| if is_file(frame) { UNKNOWN } else { frame };
-    chain.split(';').map(shown).collect::<Vec<_>>().join(";")
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn redacted_frames_have_no_files() {
-        let truncated = "[truncated: no unwind table];main";
-        assert_eq!(super::without_files(truncated), truncated);
-        assert_eq!(super::without_files("main;[game];[kernel];read_[k]"), "main;[unknown];[kernel];read_[k]");
     }
 }

@@ -224,7 +224,7 @@ fn every_kind_that_is_a_note() {
                 let (mut what, mut texts) = (event.what, Vec::new());
                 let mut chains: Vec<Vec<(u64, String)>> = Vec::new();
                 what.ids(
-                    &mut |id| {
+                    &mut |id, _| {
                         let text = |id: &NameId| names.get((id.0 as usize).wrapping_sub(1)).map(ToString::to_string);
                         texts.push(text(id));
                         *id = NameId::NONE;
@@ -257,7 +257,7 @@ fn samples_and_their_callchains() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/perf_data");
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("samples.pftrace");
-    let before = Session::open(&fixtures.join("profile.data"), PassOptions::default()).expect("the fixture opens");
+    let mut before = Session::open(&fixtures.join("profile.data"), PassOptions::default()).expect("the fixture opens");
     std::fs::write(&path, exported(&Perfetto, &before, &Options::default())).expect("it is written");
     let after = Session::open(&path, PassOptions::default()).expect("the exported file opens");
     for table in ["samples", "folded_stacks"] {
@@ -267,7 +267,8 @@ fn samples_and_their_callchains() {
         assert!(!was.is_empty(), "{table} has no rows");
     }
     // Without paths if they are redacted.
-    let redacted = exported(&Perfetto, &before, &Options { redact: true, ..Options::default() });
+    before.redact(engine::Redact::Private);
+    let redacted = exported(&Perfetto, &before, &Options::default());
     let has = |file: &[u8], text: &str| file.windows(text.len()).any(|part| part == text.as_bytes());
     let plain = std::fs::read(&path).expect("it was written");
     assert!(has(&plain, "/lib") && !has(&redacted, "/lib"));
@@ -286,11 +287,11 @@ fn redacted_energy_and_temperatures() {
         + &row("energy", &|at| at_reading(at, format!("pkg={}/50", 400 + at % 100)))
         + &row("temp", &|at| at_reading(at, format!("cpu={}", if at.is_multiple_of(100) { 40 } else { 60 })));
     let trace = testkit::trace(&drawing);
-    let before = session(trace.facts.clone(), trace.batch);
+    let mut before = session(trace.facts.clone(), trace.batch);
+    before.redact(engine::Redact::Private);
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("drawn.pftrace");
-    let redacted = Options { redact: true, ..Options::default() };
-    std::fs::write(&path, exported(&Perfetto, &before, &redacted)).expect("it is written");
+    std::fs::write(&path, exported(&Perfetto, &before, &Options::default())).expect("it is written");
     let after = Session::open(&path, PassOptions::default()).expect("the exported file opens");
     let cell = |session: &Session, table: &str, col: &str| {
         let at = tables::renamed::find(table).and_then(|def| def.col(col)).expect("a column");

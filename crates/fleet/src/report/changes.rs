@@ -210,7 +210,7 @@ mod tests {
     }
 
     fn options() -> ReportOptions {
-        ReportOptions { by: Vec::new(), since: Some("2026-03-02".to_owned()), top: 10, redact: false }
+        ReportOptions { by: Vec::new(), since: Some("2026-03-02".to_owned()), top: 10, redact: None }
     }
 
     fn only(all: &[Recording]) -> RuleChange {

@@ -6,7 +6,7 @@ use crate::index::name;
 use crate::runs::Runs;
 use crate::tables::{ERRORS, LABELS, RECORDINGS, RULES};
 use model::words::plural;
-use model::{TableDef, Value};
+use model::{NameStandIns, Redact, TableDef, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Severities, from the lowest.
@@ -25,8 +25,8 @@ pub struct ReportOptions {
     pub since: Option<String>,
     /// The number of hosts that are shown.
     pub top: usize,
-    /// Replaces names of hosts and paths.
-    pub redact: bool,
+    /// What is left out: names of hosts, paths, labels that are not in `by`; of names, also the values of those.
+    pub redact: Option<Redact>,
 }
 
 /// What a rule said about a recording in which it could be checked.
@@ -150,10 +150,10 @@ pub(crate) fn read(catalogue: &Catalogue, options: &ReportOptions) -> Result<Dat
             versions.join(", ")
         ));
     }
-    let catalogue = if options.redact { REDACTED.to_owned() } else { catalogue.path().display().to_string() };
+    let catalogue = if options.redact.is_some() { REDACTED.to_owned() } else { catalogue.path().display().to_string() };
     let mut data = Data { catalogue, recordings: all.into_values().collect(), cautions, errors };
-    if options.redact {
-        redact(&mut data);
+    if let Some(level) = options.redact {
+        redact(&mut data, &options.by, level);
     }
     Ok(data)
 }
@@ -255,17 +255,23 @@ fn known(catalogue: &Catalogue) -> Result<HashMap<String, (i64, i64)>, FleetErro
     Ok(all)
 }
 
-/// Replaces host names by numbers, and removes paths and messages, which have paths.
-fn redact(data: &mut Data) {
+/// Replaces host names by numbers, and removes paths, labels that are not in `by`, and messages, which have paths.
+fn redact(data: &mut Data, by: &[String], level: Redact) {
     let hosts: BTreeSet<String> = data.recordings.iter().filter_map(|of| of.host.clone()).collect();
     let numbers: BTreeMap<&String, String> =
         hosts.iter().zip(1..).map(|(host, number): (_, usize)| (host, format!("host {number}"))).collect();
+    let mut stand_ins = NameStandIns::default();
     for of in &mut data.recordings {
         REDACTED.clone_into(&mut of.path);
         of.host = of.host.as_ref().and_then(|host| numbers.get(host).cloned());
-        for value in of.keys.values_mut() {
-            if value.contains('/') || hosts.iter().any(|host| value.contains(host.as_str())) {
-                REDACTED.clone_into(value);
+        for (key, value) in &mut of.keys {
+            let is_label = !OWN_KEYS.contains(&key.as_str());
+            let is_private = value.contains('/') || hosts.iter().any(|host| value.contains(host.as_str()));
+            match is_label {
+                true if !by.contains(key) => REDACTED.clone_into(value),
+                true if level == Redact::Names => *value = stand_ins.name("label", value),
+                _ if is_private => REDACTED.clone_into(value),
+                _ => {}
             }
         }
     }

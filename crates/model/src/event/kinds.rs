@@ -286,22 +286,28 @@ macro_rules! event_kinds {
                 })
             }
 
-            /// Passes the ids of its texts and of its callchains, which each stream numbers itself.
-            pub fn ids(&mut self, names: &mut impl FnMut(&mut NameId), stacks: &mut impl FnMut(&mut StackId)) {
+            /// Passes the ids of its texts, with what they show, and of its callchains. Each stream numbers both itself.
+            pub fn ids(&mut self, names: &mut impl FnMut(&mut NameId, Shows), stacks: &mut impl FnMut(&mut StackId)) {
+                let mut at = 0;
                 match self {
                     Self::Switch(switch) => {
-                        names(&mut switch.prev_name);
-                        names(&mut switch.next_name);
+                        names(&mut switch.prev_name, Shows::Name);
+                        names(&mut switch.next_name, Shows::Name);
                         stacks(&mut switch.stack);
                     }
-                    Self::Wake(wake) => names(&mut wake.name),
-                    Self::Fork { name, .. } | Self::Name { name, .. } | Self::Exec { file: name, .. } => names(name),
-                    Self::Snapshot(entry) => names(&mut entry.name),
+                    Self::Wake(wake) => names(&mut wake.name, Shows::Name),
+                    Self::Fork { name, .. } | Self::Name { name, .. } => names(name, Shows::Name),
+                    Self::Exec { file, .. } => names(file, Shows::Path),
+                    Self::Snapshot(entry) => names(&mut entry.name, Shows::Name),
                     Self::Exit { .. } | Self::Inner { .. } | Self::Current { .. } | Self::Yield { .. } => {}
                     $($($what)+ => {
-                        $(<$without_field as Field>::ids($without, names, stacks);)?
+                        $(<$without_field as Field>::ids($without, &mut |id: &mut NameId| names(id, Shows::Name), stacks);)?
                         $(let mut $with = $with_value; let $with = &mut $with;)?
-                        $(<$conversion as Field>::ids($field, names, stacks);)*
+                        $(
+                            let shows = $def.columns[at].col.shows;
+                            <$conversion as Field>::ids($field, &mut |id: &mut NameId| names(id, shows), stacks);
+                            at += 1;
+                        )*
                     })+
                 }
             }
@@ -525,7 +531,7 @@ event_kinds! {
         cookie: Long = int("cookie", "", "Connects begin and end."),
         token: Token = int("token", "", "Connects the expected and the actual stretch; −1 if not recorded."),
         pid: KnownProcess = int("pid", "", "PID of the process that draws or displays the frame.").or_null(),
-        layer: Name = text("layer", Shows::Name, "The layer or window.").or_null(),
+        layer: Name = text("layer", Shows::Program, "The layer or window.").or_null(),
         stretch: Word<FrameStretch> = word_column("stretch", "expected_surface, actual_surface, expected_display or actual_display."),
         begins: Begins = word_column("edge", "begin or end."),
         jank: Jank = int("jank", "", "Why the frame was late, as bits defined by the source; 0 if not recorded."),
@@ -535,7 +541,7 @@ event_kinds! {
         frame: Long = int("frame", "", "Row number in the log, from 0."),
         swap_chain: Key = int("swap_chain", "", "The swap chain's address, with unchanged bits; 0 if not recorded."),
         pid: KnownProcess = int("pid", "", "PID of the process.").or_null(),
-        application: Name = text("application", Shows::Name, "The name of the program.").or_null(),
+        application: Name = text("application", Shows::Program, "The name of the program.").or_null(),
         mode: Name = word_column("mode", "The present mode, as the log names it.").or_null(),
         displayed: Displayed = word_column("displayed", "Whether it was displayed: yes, no, or not_recorded."),
     ];
@@ -614,10 +620,10 @@ pub const STACKS: TableDef = TableDef {
         int("stack", "", "The callchain's number, from 1.").col,
         int("depth", "", "Depth of the frame; 0 is the innermost.").col,
         int("address", "", "The frame's address; as two's complement if above 2^63 (in the kernel).").col,
-        text("function", Shows::Name, "The function's symbol.").or_null().col,
+        text("function", Shows::Function, "The function's symbol.").or_null().col,
         text(
             "file",
-            Shows::Path,
+            Shows::File,
             "The file mapped at the address: a path, or a name in brackets ([kernel], [vdso], a module).",
         )
         .or_null()

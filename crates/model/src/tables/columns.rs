@@ -75,15 +75,17 @@ column_types! {
     /// The name of a thread.
     ThreadName: Text "" Text, shows Name;
     /// The name of a function.
-    FunctionName: Text "" Text, shows Name;
+    FunctionName: Text "" Text, shows Function;
     /// The path of a file or of a cgroup.
     FilePath: Text "" Text, shows Path;
+    /// The mapping that contains code.
+    MappedFile: Text "" Text, shows File;
     /// The functions of a callchain; those without a symbol are files.
-    Chain: Text "" Text, shows Path;
+    Chain: Text "" Text, shows Chain;
     /// A name that a program gave.
     MarkName: Text "" Text, shows Mark;
     /// The program of a frame log.
-    Application: Text "" Text, shows Name, "Name of the program; null if not recorded.";
+    Application: Text "" Text, shows Program, "Name of the program; null if not recorded.";
     /// The process of a frame log.
     Process: Int "" i64, "Process ID; null if not recorded.";
     /// An address in a process.

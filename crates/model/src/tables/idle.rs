@@ -1,7 +1,7 @@
 //! Tables of what keeps CPUs from being idle.
 
 use super::columns::{
-    Bool, CoreType, Count, Cpu, End, FilePath, FunctionName, Int, Ns, PerSecond, Ratio, Start, Thread, Word,
+    Bool, CoreType, Count, Cpu, End, FilePath, FunctionName, Int, MappedFile, Ns, PerSecond, Ratio, Start, Thread, Word,
 };
 use crate::column::table;
 
@@ -127,7 +127,7 @@ table! {
         key: [FUNCTION, FILE, CORE_TYPE],
         columns: {
             FUNCTION: Option<FunctionName> = "Name of the function; null if none is known.",
-            FILE: Option<FilePath> = "The mapping that contains it: a file, or `[kernel]`, `[vdso]`, a module; null if unknown.",
+            FILE: Option<MappedFile> = "The mapping that contains it: a file, or `[kernel]`, `[vdso]`, a module; null if unknown.",
             CORE_TYPE: CoreType,
             SAMPLES: Count = "Number of samples in this function.",
             CPU_NS: Ns =

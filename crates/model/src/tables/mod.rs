@@ -416,8 +416,12 @@ mod tests {
         for def in ALL {
             for col in named(def).cols {
                 let expected = match col.name {
-                    "file" | "cgroup" | "callchain" => Shows::Path,
-                    "function" | "comm" | "pool" | "application" => Shows::Name,
+                    "cgroup" | "source_file" => Shows::Path,
+                    "file" => Shows::File,
+                    "callchain" => Shows::Chain,
+                    "function" | "call_site" | "holder_call_site" => Shows::Function,
+                    "comm" | "pool" => Shows::Name,
+                    "application" => Shows::Program,
                     "swap_chain" => Shows::Address,
                     "name" if col.shows != Shows::Nothing => continue,
                     name if name.ends_with("_name") && name != "state_name" => Shows::Name,

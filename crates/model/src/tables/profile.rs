@@ -1,6 +1,6 @@
 //! The tables of a profiler's samples.
 
-use super::columns::{Chain, CoreType, Count, FilePath, FunctionName, Int, Thread, ThreadName, Tid, Word};
+use super::columns::{Chain, CoreType, Count, FilePath, FunctionName, Int, MappedFile, Thread, ThreadName, Tid, Word};
 use crate::column::table;
 
 table! {
@@ -18,7 +18,7 @@ table! {
             THREAD: Option<Thread> = "Key of the thread; null if its TID is unknown.",
             TID: Tid,
             FUNCTION: Option<FunctionName> = "Name of the function; null if its symbol is unknown.",
-            FILE: Option<FilePath> = "The mapping that contains it: a file, or `[kernel]`, `[vdso]`, a module; null if unknown.",
+            FILE: Option<MappedFile> = "The mapping that contains it: a file, or `[kernel]`, `[vdso]`, a module; null if unknown.",
             CORE_TYPE: CoreType,
             SIBLING: Word =
                 "What the SMT siblings of its CPU did: `idle`, `busy` (at least one), `unknown`, or `none`: it has none.",

@@ -281,7 +281,7 @@ fn redacted_text_is_not_in_any_report() {
     let mut session = support::drawn(TRACE, add_facts);
     let has = |page: &str, word: &str| page.contains(word);
     assert!(has(&page(&session), "secret-host") && has(&page(&session), "user1"));
-    session.redact();
+    session.redact(engine::Redact::Private);
     let mut json = Vec::new();
     report::json(&session, &Options::default(), &mut json).expect("an object");
     for output in

@@ -74,7 +74,7 @@ fn throttled_time_is_said_as_such() {
         |name: &str| plain.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned();
     assert!(row("thread ").contains("ready ms  throttled ms") && row("A ").contains("1.000"), "{plain}");
     assert!(plain.contains("The CPU quota of /7 (1.000 ms in each 3.000 ms) throttled 1 runnable thread"), "{plain}");
-    session.redact();
+    session.redact(engine::Redact::Private);
     let redacted = words(&session);
     assert!(redacted.contains("The CPU quota of their group throttled") && !redacted.contains("/7"), "{redacted}");
 }

@@ -275,26 +275,6 @@ fn label(pid: Option<i64>, object: &str, kind: &str) -> String {
     }
 }
 
-/// Replaces the addresses of locks in the tracks, as in the rows of a redacted session.
-pub(crate) fn redact<L>(kinds: &mut [(KindInfo, L)], session: &Session) {
-    // The tracks of waiting threads are those of the locks, in the same order.
-    let mut labels = Vec::new();
-    for (info, _) in kinds.iter_mut() {
-        for lane in &mut info.lanes {
-            let Some(lock) = &mut lane.lock else { continue };
-            lock.object = session.shown_object(&lock.kind, &lock.object);
-            lane.label = label(lock.pid, &lock.object, &lock.kind);
-            labels.push((lane.track, lane.label.clone()));
-        }
-    }
-    for (info, _) in kinds.iter_mut().filter(|(info, _)| info.kind == WAITERS) {
-        for lane in &mut info.lanes {
-            let known = labels.iter().find(|(track, _)| *track == lane.track);
-            lane.label = known.map_or_else(String::new, |(_, label)| label.clone());
-        }
-    }
-}
-
 /// Which of the two kinds is built.
 struct Locks<'a, D: TrackData> {
     waits: Waits,
@@ -351,7 +331,7 @@ mod tests {
     use crate::Trace;
     use crate::kinds::KindInfo;
     use crate::prepare::Levels;
-    use crate::testing::prepared;
+    use crate::testing::{prepared, redacted};
     use model::tables::lock_waits;
 
     /// Of a lock's track: its state, start and end in ms, and the TID of the holder.
@@ -402,7 +382,7 @@ mod tests {
     /// The page finds the track of a lock by what the rows of waits have.
     #[test]
     fn a_redacted_trace_has_no_address_of_a_lock() {
-        let (_dir, mut trace) = prepared(
+        let (_dir, trace) = prepared(
             "
             cpu0 P0 As .  .  A  As .  .  A
             cpu1 P1 B  B  B  B  B  B  B  B
@@ -411,7 +391,7 @@ mod tests {
             process A  B<A . . . . . .
             ",
         );
-        trace.redact();
+        let trace = redacted(&trace.session);
         let mut rows = Vec::new();
         let object = |row: model::Row<'_, lock_waits::Table>| rows.push(row.get(lock_waits::LOCK).to_owned());
         trace.session.each(lock_waits::Table, object).unwrap();

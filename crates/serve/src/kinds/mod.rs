@@ -19,8 +19,6 @@ mod power;
 mod temperature;
 mod throttled;
 
-pub(crate) use locks::redact as redact_locks;
-
 use crate::ServeError;
 use crate::build_levels::Target;
 use engine::{Interval, IntervalKind, Session};

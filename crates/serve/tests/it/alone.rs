@@ -170,8 +170,7 @@ fn a_page_begins_with_the_view_that_it_was_given() {
 #[ignore = "needs the viewer"]
 fn a_redacted_page_does_not_contain_the_path_of_the_trace() {
     let drawn = drawn();
-    let mut trace = drawn.prepared();
-    trace.redact();
+    let trace = drawn.redacted(engine::Redact::Private);
     let (_, blocks) = blocks(&trace, 1_000_000);
     let path = drawn.path().display().to_string();
     for (name, plain) in &blocks {

@@ -246,7 +246,7 @@ fn events_round_trip_in_order() {
         let split = |e: &Event, of: &[Box<str>]| {
             let mut e = *e;
             let mut texts = Vec::new();
-            let mut take = |id: &mut NameId| texts.push(text(std::mem::take(id), of));
+            let mut take = |id: &mut NameId, _| texts.push(text(std::mem::take(id), of));
             e.what.ids(&mut take, &mut |_| ());
             (e, texts)
         };

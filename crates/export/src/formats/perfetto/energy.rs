@@ -6,7 +6,7 @@
 //! ```
 
 use super::kernel::text;
-use super::{Job, Options, Pen};
+use super::{Job, Pen};
 use crate::ExportError;
 use model::tables::power_over_time;
 use model::{CpuId, EnergyUse, Event, EventKind, MaybeCount, NameId, Ns, Row, Temperature};
@@ -18,6 +18,8 @@ const MIN_NS: i64 = 1_000_000_000;
 /// What was read and is too short for a redacted reading.
 #[derive(Default)]
 pub(super) struct Averages {
+    /// Whether readings are averaged: for an export that is redacted.
+    pub(super) are_made: bool,
     /// The end of the last reading of each domain, by name.
     ends: BTreeMap<String, Ns>,
     /// The readings of each domain as one, and when that ends.
@@ -35,8 +37,8 @@ struct Zone {
 impl Averages {
     /// Reads when each domain is read for the last time, for an export that is redacted.
     pub(super) fn new(job: &Job<'_>) -> Result<Self, ExportError> {
-        let mut ends = BTreeMap::new();
-        if job.options.redact {
+        let (mut ends, are_made) = (BTreeMap::new(), job.session.is_redacted());
+        if are_made {
             let each = &mut |rows: &[Vec<model::Value>]| {
                 for cells in rows {
                     let row = Row::<power_over_time::Table>::new(cells);
@@ -46,7 +48,7 @@ impl Averages {
             };
             job.session.rows_within("power_over_time", job.options.span, each)?;
         }
-        Ok(Self { ends, ..Self::default() })
+        Ok(Self { are_made, ends, ..Self::default() })
     }
 
     /// Adds a reading of energy or temperature. Returns the redacted reading that it completes.
@@ -105,9 +107,9 @@ impl Averages {
 
 impl Pen<'_> {
     /// Writes what redacted readings of energy were kept back.
-    pub(super) fn energy_rest(&mut self, names: &[Box<str>], options: &Options) {
+    pub(super) fn energy_rest(&mut self, names: &[Box<str>]) {
         for (at, used) in self.averages.rest() {
-            self.note(CpuId::UNKNOWN, self.absolute(at), &EventKind::Energy(used), names, options);
+            self.note(CpuId::UNKNOWN, self.absolute(at), &EventKind::Energy(used), names);
         }
     }
 }

@@ -67,10 +67,7 @@ use crate::{ExportError, Exporter, Job, Offer, Options, Outputs, Shape};
 use bundles::Bundles;
 use bundles::FieldValue::Int;
 use kernel::text;
-use model::{
-    BlockOperation, BlockRequest, Clock, CpuId, Event, EventKind, NameId, Ns, ObjectWait, Pid, StandIns, Tid, WaitKind,
-    WakeKind,
-};
+use model::{BlockOperation, BlockRequest, Clock, CpuId, Event, EventKind, NameId, Ns, Pid, Tid, WakeKind};
 use programs::packet;
 use proto::Proto;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -116,7 +113,7 @@ impl Exporter for Perfetto {
     fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
         let begin = job.session.origin() + job.options.span.map_or(Ns::ZERO, |s| s.start.max(Ns::ZERO));
         let mut pen = Pen::new(job, to.next("trace.pftrace")?);
-        pen.samples = Samples::new(job.session.stacks()?, job.options.redact);
+        pen.samples = Samples::new(job.session.stacks()?);
         pen.averages = energy::Averages::new(job)?;
         pen.opening(job, begin)?;
         pen.flush()?;
@@ -131,14 +128,14 @@ impl Exporter for Perfetto {
         let read = job.session.events(&mut |events, names| {
             for event in events.iter().filter(|e| e.at < until || until == Ns::MAX) {
                 if from <= event.at {
-                    pen.event(event, names, job.options);
+                    pen.event(event, names);
                 } else if matches!(event.what, EventKind::EnergyDomain(_)) {
-                    pen.event(&Event { at: from, ..*event }, names, job.options);
+                    pen.event(&Event { at: from, ..*event }, names);
                 }
             }
             written += events.len() as u64;
             (job.progress)(written);
-            if job.options.redact {
+            if pen.averages.are_made {
                 known.extend_from_slice(names.get(known.len()..).unwrap_or_default());
             }
             failed = pen.flush();
@@ -146,7 +143,7 @@ impl Exporter for Perfetto {
         });
         failed?;
         read?;
-        pen.energy_rest(&known, job.options);
+        pen.energy_rest(&known);
         pen.ends(job.options);
         pen.symbols();
         Ok(pen.flush()?)
@@ -178,8 +175,6 @@ struct Pen<'a> {
     samples: Samples,
     counts: counts::Counts,
     averages: energy::Averages,
-    /// The numbers that stand for objects of waits, with `--redact`.
-    objects: StandIns<u64>,
     /// Whether corewise's own sequence has a packet.
     begun: bool,
 }
@@ -202,7 +197,6 @@ impl<'a> Pen<'a> {
             samples: Samples::default(),
             counts: counts::Counts::default(),
             averages: energy::Averages::default(),
-            objects: StandIns::default(),
             begun: false,
         }
     }
@@ -219,7 +213,7 @@ impl<'a> Pen<'a> {
         Ok(())
     }
 
-    fn event(&mut self, e: &Event, names: &[Box<str>], options: &Options) {
+    fn event(&mut self, e: &Event, names: &[Box<str>]) {
         let at = self.absolute(e.at);
         if e.is_sample() {
             self.last.insert(e.cpu, at);
@@ -257,7 +251,7 @@ impl<'a> Pen<'a> {
             EventKind::Migrate { tid, from, to } => self.migrate(e, at, *tid, *from, *to),
             EventKind::Fork { parent, tid, pid, name: of } => self.fork(e, at, *parent, *tid, *pid, name(*of)),
             EventKind::Exec { tid, pid, file } => {
-                let file = name(*file).filter(|_| !options.redact).unwrap_or_default();
+                let file = name(*file).unwrap_or_default();
                 self.exec(e, at, *tid, *pid, file);
             }
             EventKind::Exit { tid, pid } => self.exit(e, at, *tid, *pid),
@@ -276,35 +270,15 @@ impl<'a> Pen<'a> {
             EventKind::Loss(loss) => self.loss(e, at, loss),
             EventKind::Block { tid, request } => self.block(e, at, *tid, request),
             EventKind::Count { event, count, .. } => {
-                self.note(e.cpu, at, &e.what, names, options);
+                self.note(e.cpu, at, &e.what, names);
                 self.count(e, at, *event, name(*event).unwrap_or_default(), *count);
             }
             EventKind::CpuSample { tid, stack, .. } => self.sample(e.cpu, at, *tid, *stack),
-            EventKind::Energy(_) | EventKind::Temperature(_) if options.redact => {
+            EventKind::Energy(_) | EventKind::Temperature(_) if self.averages.are_made => {
                 if let Some(what) = self.averages.of(e, names) {
-                    self.note(e.cpu, at, &what, names, options);
+                    self.note(e.cpu, at, &what, names);
                 }
             }
-            EventKind::ObjectWait(wait) if options.redact => {
-                let what = EventKind::ObjectWait(ObjectWait { id: self.stand_in(wait.kind, wait.id), ..*wait });
-                self.note(e.cpu, at, &what, names, options);
-            }
-            EventKind::ObjectReady { tid, kind, id, name } if options.redact => {
-                let id = self.stand_in(*kind, *id);
-                self.note(
-                    e.cpu,
-                    at,
-                    &EventKind::ObjectReady { tid: *tid, kind: *kind, id, name: *name },
-                    names,
-                    options,
-                );
-            }
-            // Addresses, and memory of the program.
-            EventKind::FutexWait(_)
-            | EventKind::FutexCall { .. }
-            | EventKind::FutexReturn { .. }
-            | EventKind::WokenByCall { .. }
-                if options.redact => {}
             EventKind::Current { tid } => self.fact(e, at, "corewise_current", &[("pid", *tid)]),
             EventKind::Yield { tid, begins } => {
                 self.bundles.note(
@@ -320,17 +294,12 @@ impl<'a> Pen<'a> {
             }
             EventKind::Sample | EventKind::Present(_) | EventKind::FrameTime(_) => {}
             what => {
-                self.note(e.cpu, at, what, names, options);
+                self.note(e.cpu, at, what, names);
                 if let EventKind::Clock { which: Clock::Realtime, reading } = what {
                     self.clocks(at, Some(*reading));
                 }
             }
         }
-    }
-
-    /// Returns the number that stands for an object of a wait.
-    fn stand_in(&mut self, kind: WaitKind, id: u64) -> u64 {
-        if kind.is_private() { self.objects.number(&id) } else { id }
     }
 
     /// Writes a note whose fields are threads.

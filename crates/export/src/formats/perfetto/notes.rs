@@ -1,16 +1,14 @@
 //! Events as notes: generic events of the kernel, whose fields are the cells of the event's table (`model`, `event/kinds.rs`).
 
+use super::Pen;
 use super::bundles::FieldValue::{self, Int, Text};
 use super::kernel::text;
-use super::{Options, Pen};
 use model::{Coded, CpuId, EventColumn, EventKind, NameId, Ns, StackId, WriteCells};
 
 /// The fields of a note.
 struct Fields<'a> {
     columns: &'static [EventColumn],
     names: &'a [Box<str>],
-    /// Whether texts that show what is private are left out.
-    redact: bool,
     stack: StackId,
     fields: Vec<(&'static str, FieldValue<'a>)>,
 }
@@ -36,9 +34,7 @@ impl WriteCells for Fields<'_> {
     }
 
     fn text(&mut self, at: usize, value: NameId) {
-        let is_private = self.redact && self.columns.get(at).is_some_and(|column| column.col.shows.is_redacted());
-        let value = text(self.names, value).filter(|_| !is_private);
-        self.add(at, Text(value.unwrap_or_default()));
+        self.add(at, Text(text(self.names, value).unwrap_or_default()));
     }
 
     fn stack(&mut self, at: usize, value: StackId) {
@@ -59,10 +55,10 @@ impl WriteCells for Fields<'_> {
 
 impl Pen<'_> {
     /// Writes an event as a note, after the callchain that it is the first to need.
-    pub(super) fn note(&mut self, cpu: CpuId, at: Ns, what: &EventKind, names: &[Box<str>], options: &Options) {
+    pub(super) fn note(&mut self, cpu: CpuId, at: Ns, what: &EventKind, names: &[Box<str>]) {
         let table = what.table().table();
-        let (columns, redact) = (table.columns, options.redact);
-        let mut of = Fields { columns, names, redact, stack: StackId::NONE, fields: Vec::with_capacity(columns.len()) };
+        let columns = table.columns;
+        let mut of = Fields { columns, names, stack: StackId::NONE, fields: Vec::with_capacity(columns.len()) };
         what.write_cells(&mut of);
         self.chain(of.stack);
         self.bundles.note(cpu, at, table.note, &of.fields);

@@ -173,13 +173,7 @@ fn notes(job: &Job<'_>, begin: Ns) -> Result<Vec<Note>, ExportError> {
         let sampled = serde_json::to_string(sampled).map_err(|e| ExportError::Words(e.to_string()))?;
         note("corewise.sampled", NoteValue::Text(sampled));
     }
-    let mut machine = job.session.machine().clone();
-    if job.options.redact {
-        // Sentences may name files.
-        machine.unknown.clear();
-        machine.notes.clear();
-    }
-    let machine = serde_json::to_string(&machine).map_err(|e| ExportError::Words(e.to_string()))?;
+    let machine = serde_json::to_string(job.session.machine()).map_err(|e| ExportError::Words(e.to_string()))?;
     note("corewise.machine", NoteValue::Text(machine));
     if let Some(span) = job.options.span {
         note("corewise.range", NoteValue::Text(format!("{} ns to {} ns", span.start.0, span.end.0)));

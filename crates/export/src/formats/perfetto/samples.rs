@@ -56,14 +56,12 @@ pub(super) struct Samples {
     symbols: BTreeMap<(NameId, NameId), Places>,
     /// The places at which the functions are not the same in all callchains.
     ambiguous: FxHashSet<Place>,
-    /// Whether paths are left out.
-    redact: bool,
 }
 
 impl Samples {
-    pub(super) fn new(stacks: Arc<Stacks>, redact: bool) -> Self {
-        let ambiguous = if redact { FxHashSet::default() } else { ambiguous(&stacks) };
-        Self { stacks, redact, ambiguous, ..Self::default() }
+    pub(super) fn new(stacks: Arc<Stacks>) -> Self {
+        let ambiguous = ambiguous(&stacks);
+        Self { stacks, ambiguous, ..Self::default() }
     }
 
     /// Writes what a callchain refers to and was not written yet.
@@ -94,7 +92,7 @@ impl Samples {
         }
         let has_function = self.name(interned::FUNCTIONS, frame.function, stacks, to);
         let mapping = self.mapping(frame, stacks, to);
-        let has_source = !self.redact && self.name(interned::SOURCES, frame.source, stacks, to);
+        let has_source = self.name(interned::SOURCES, frame.source, stacks, to);
         let iid = self.frames.len() as u64 + 1;
         self.frames.insert(*frame, iid);
         let of = to.begin(interned::FRAMES);
@@ -116,7 +114,7 @@ impl Samples {
 
     /// Whether the functions of a frame are among the symbols of its file, and not frames.
     fn has_symbols(&self, frame: &StackFrame) -> bool {
-        frame.file != NameId::NONE && !frame.inlined && !self.redact && !self.ambiguous.contains(&place(frame))
+        frame.file != NameId::NONE && !frame.inlined && !self.ambiguous.contains(&place(frame))
     }
 
     /// Returns the `ModuleSymbols` of all frames that were written, in messages of some thousand places.
@@ -157,7 +155,7 @@ impl Samples {
     }
 
     fn mapping(&mut self, frame: &StackFrame, stacks: &Stacks, to: &mut Proto) -> Option<u64> {
-        stacks.name(frame.file).filter(|_| !self.redact)?;
+        stacks.name(frame.file)?;
         let start = has_offset(frame).then(|| frame.address.wrapping_sub(frame.offset));
         let key = (frame.file, frame.build_id, start);
         if let Some(iid) = self.mappings.get(&key) {

@@ -67,7 +67,16 @@ impl Trace {
     }
 
     pub fn prepared(&self) -> serve::Trace {
-        let session = self.session();
+        Self::prepared_of(self.session())
+    }
+
+    pub fn redacted(&self, what: engine::Redact) -> serve::Trace {
+        let mut session = self.session();
+        session.redact(what);
+        Self::prepared_of(session)
+    }
+
+    fn prepared_of(session: Session) -> serve::Trace {
         let tracks = Tracks::of(&session).unwrap();
         let levels = serve::prepare(&session, &tracks, &mut |_| ()).unwrap();
         serve::Trace { session, tracks, levels }
