@@ -48,7 +48,7 @@ const fn name(word: &'static str, place: &'static str, seen_in: &'static str) ->
 pub const SECRETS: [Secret; 37] = [
     name("Zqapplication", "program of a frame log", "frames.txt frames.json frames.html frames-table"),
     private("Zqcomment", "comment in a frame log", "frames.json"),
-    name("Zqcomm", "comm", "report diagnose perfetto chrome firefox csv xlsx parquet compare page sql table"),
+    name("Zqthread", "comm", "report diagnose perfetto chrome firefox csv xlsx parquet compare page sql table"),
     name("Zqpool", "comm of a pool", "report.html diagnose.json perfetto chrome firefox folded csv xlsx parquet"),
     name("Zqprogram", "comm of another process", "report.json perfetto chrome firefox csv xlsx parquet"),
     name("Zqfunction", "function", "report.html perfetto firefox folded csv xlsx parquet"),
@@ -57,7 +57,7 @@ pub const SECRETS: [Secret; 37] = [
     private("Zqhost", "host name", "report.txt report.json report.html perfetto chrome compare.json sql"),
     private("Zqkernelhost", "host name in a sentence", "report.json perfetto chrome"),
     private("Zqcommand", "command line", "report perfetto chrome sql"),
-    private("Zqarguments", "arguments of the recorder", "report.json perfetto chrome"),
+    private("Zqrecorder", "arguments of the recorder", "report.json perfetto chrome"),
     private("Zqusdt", "path of an USDT mark", "report.json perfetto chrome"),
     private("Zqexecutable", "executable's path", "compare.json"),
     private("Zqexecfile", "file of an exec", "perfetto"),
@@ -68,7 +68,7 @@ pub const SECRETS: [Secret; 37] = [
     private("Zqlabel", "label", "report.json perfetto chrome sql fleet"),
     private("Zqother", "fact of another tool", "report.json perfetto chrome sql"),
     private("Zqboot", "kernel's command line", "report.json compare.json"),
-    private("Zqbootid", "identity of the host", "report.json compare.json"),
+    private("Zqidentity", "identity of the host", "report.json compare.json"),
     private("Zqlack", "path in a sentence about what is missing", "report.json perfetto chrome"),
     private("Zqnote", "path in a note about the machine", "report.json perfetto"),
     private("Zqcgroup", "cgroup path", "report diagnose.json perfetto csv xlsx parquet"),
@@ -118,14 +118,14 @@ fn facts(facts: Facts, other: &str) -> Facts {
         ("kernel_version", "#1 of Zqkernelhost on Zqhost"),
         ("kernel_release", "6.18.0"),
         ("command_line", "./Zqcommand --fast"),
-        ("arguments", "corewise record --mark frame=/opt/Zqusdt/app:draw -- ./Zqarguments"),
+        ("arguments", "corewise record --mark frame=/opt/Zqusdt/app:draw -- ./Zqrecorder"),
         ("cwd", "Zqcwd"),
         ("env", "TOKEN=Zqenvironment"),
         ("label.team", "Zqlabel"),
         ("written by", "Zqother"),
     ];
     let both = |text: &str| (Ok(format!("{text}{other}")), Ok(format!("{text}{other}")));
-    let conditions = [("kernel_command_line", "root=Zqboot"), ("boot_id", "Zqbootid"), ("governor", "powersave")];
+    let conditions = [("kernel_command_line", "root=Zqboot"), ("boot_id", "Zqidentity"), ("governor", "powersave")];
     let conditions = conditions.map(|(name, value)| {
         let (start, end) = both(value);
         Condition { name: name.to_owned(), start, end }
@@ -145,7 +145,7 @@ fn facts(facts: Facts, other: &str) -> Facts {
 
 fn batch(mut batch: Batch) -> Batch {
     let renamed = [
-        ("A", "Zqcomm"),
+        ("A", "Zqthread"),
         ("B", "Zqpool-1"),
         ("C", "Zqprogram"),
         ("/7", "/user/Zqcgroup"),

@@ -54,7 +54,7 @@ impl Outputs<'_> {
         [run_cw, other, frames, catalogue]: [&str; 4],
     ) -> Vec<Output> {
         let mut of = Outputs { folder, redact, all: Vec::new() };
-        let named = ["--frames-of", "Zqmark", "--baseline", other, "--range", "0s..1s", "--process", "Zqcomm"];
+        let named = ["--frames-of", "Zqmark", "--baseline", other, "--range", "0s..1s", "--process", "Zqthread"];
         let all = ["report", run_cw, "--full"];
         of.printed("report.txt", &all);
         of.printed("report-named.txt", &[&all, &named[..]].concat());
@@ -66,7 +66,7 @@ impl Outputs<'_> {
         of.printed("diagnose.json", &["diagnose", run_cw, "--format", "json"]);
         of.printed("diagnose-marks.txt", &[&marks[..], &["text"]].concat());
         of.printed("diagnose-marks.json", &[&marks[..], &["json"]].concat());
-        of.printed("diagnose.sarif", &["diagnose", run_cw, "--objective", "thread:Zqcomm", "--format", "sarif"]);
+        of.printed("diagnose.sarif", &["diagnose", run_cw, "--objective", "thread:Zqthread", "--format", "sarif"]);
         for (name, format) in [("frames.txt", "text"), ("frames.json", "json"), ("frames.html", "html")] {
             of.printed(name, &["report", frames, "--full", "--format", format, "--process", "Zqapplication.exe"]);
         }
@@ -138,7 +138,7 @@ fn no_output_has_a_secret() {
     let private = outputs(Some("--redact"));
     assert_eq!(found(&private, |secret| secret.gone_with == Redact::Private), [""; 0]);
     // Names are shown.
-    assert!(found(&private, |secret| secret.word == "Zqcomm").len() > 40);
+    assert!(found(&private, |secret| secret.word == "Zqthread").len() > 40);
     let names = outputs(Some("--redact=names"));
     assert_eq!(found(&names, |_| true), [""; 0]);
     // What stands for them is there, and equal objects stay equal.
