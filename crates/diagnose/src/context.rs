@@ -49,6 +49,12 @@ impl<'a> RuleContext<'a> {
         Self { objective: Some(objective), ..self }
     }
 
+    /// Whether autogroup was on, so that nice values count within a session only; `None` if that was not recorded.
+    pub(crate) fn autogroup(&self) -> Option<bool> {
+        let condition = self.facts().conditions.iter().find(|c| c.name == "autogroup")?;
+        condition.start.as_ref().ok().map(|value| value.trim() == "1")
+    }
+
     /// The critical path to the objective, if it is chosen.
     pub(crate) fn objective_path(&self) -> Option<&'a ObjectivePath> {
         self.objective

@@ -182,6 +182,9 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         let full = if is_of_end { FullCpus::new(&ctx, &program)? } else { None };
         for finding in &mut diagnosis.findings {
             leave_out_ended(finding, &ended);
+            if matches!(finding.change, Fix::Nice { .. }) && ctx.autogroup() == Some(true) {
+                finding.action.linux += NICE_IN_SESSION;
+            }
             let shares_out = RULES.iter().any(|rule| rule.id == finding.rule && rule.shares_out_work);
             if full.as_ref().filter(|_| shares_out).is_some_and(|full| full.limit(finding)) {
                 finding.severity = Severity::Low;
@@ -229,6 +232,10 @@ fn nothing_to_check(session: &Session, span: Span) -> Result<Option<String>, Eng
         None
     })
 }
+
+/// What to do where a nice value has no effect (sched(7), "The autogroup feature").
+const NICE_IN_SESSION: &str = "; autogroup is on, so this counts within one session: for a program of another terminal or service, write the nice \
+                               value to /proc/PID/autogroup";
 
 /// Why a recording may have no events, and what to do.
 const OF_NOTHING: &str = "nothing was recorded, no event and no sample: the program may have ended before the first one (record for longer, or \

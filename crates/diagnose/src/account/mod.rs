@@ -290,13 +290,17 @@ impl Explained<'_, '_> {
         found.nodes.iter().map(of_windows).collect()
     }
 
-    /// What a fix of a part saves at most: all of its time, but in each window no more than that is late. To the end, a thread that runs or is
-    /// ready saves no more than the work of the program leaves of the CPUs' time; of a wait, the work of the awaited may be saved, too.
+    /// What a division of a part over the CPUs saves at most: the part of it that can run on other CPUs, and no more than the work of the program
+    /// leaves of the CPUs' time.
+    fn divided(&self, found: &Found) -> Ns {
+        let elsewhere = found.time - found.time / self.cpus;
+        elsewhere.min(self.ctx.span().len() - self.work).max(Ns::ZERO)
+    }
+
+    /// What a fix of a part saves at most: all of its time, but in each window no more than that is late.
     fn saving(&self, found: &Found) -> Ns {
         if self.is_to_end() {
-            let is_wait = !matches!(found.what, Kind::Does(does) if does.needs_cpu());
-            let rest = (self.ctx.span().len() - self.work).max(Ns::ZERO);
-            return if is_wait { found.time } else { found.time.min(rest) };
+            return found.time;
         }
         let each = self.in_each(found);
         let is_above = self.path.objective.deadline_ns.is_none() && self.path.compared == Compared::Slow;

@@ -31,13 +31,6 @@ pub(super) enum Does {
     Unknown,
 }
 
-impl Does {
-    /// Whether it is done on a CPU, or for want of one.
-    pub(super) fn needs_cpu(self) -> bool {
-        matches!(self, Self::Running | Self::Ready(_) | Self::WakeupLatency | Self::Throttled)
-    }
-}
-
 /// A part of the account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Kind {

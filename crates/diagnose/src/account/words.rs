@@ -25,6 +25,10 @@ const MAX_PATH: usize = 48;
 /// The number of windows from which on a part is not seen by accident.
 const MIN_SEEN: i64 = 10;
 
+/// The number of turns of a thread on the path is stated from this one on, if they are no longer than this on average.
+const MIN_TURNS: i64 = 1000;
+const MAX_TURN: Ns = Ns(100_000);
+
 /// The call of a wait in a page fault.
 const PAGE_FAULT: &str = "page_fault";
 
@@ -78,6 +82,10 @@ impl Explained<'_, '_> {
             Kind::Does(_) if is_timer => format!(", as its timers are set{}", self.rate(node.thread())),
             Kind::Does(Does::Exited | Does::Unknown) => String::new(),
             _ if is_timer => String::new(),
+            Kind::Does(Does::Running) if self.is_to_end() => match self.is_full_meanwhile(found) {
+                true => String::new(),
+                false => format!("; dividing it saves at most {} ms", ms(self.divided(found))),
+            },
             _ => format!("; at most {} ms are saved", ms(saves_at_most_ns)),
         };
         let text = format!("{}{} {what}{saves}", self.place(), self.who(node));
@@ -224,7 +232,12 @@ impl Explained<'_, '_> {
     fn length(&self, found: &Found) -> String {
         let whole = self.whole();
         if self.is_to_end() {
-            return format!("{} of the path ({})", percent(found.time, whole), time(found.time));
+            return format!(
+                "{} of the path ({}{})",
+                percent(found.time, whole),
+                time(found.time),
+                self.turns_of(found)
+            );
         }
         let mean = |at: usize| found.times.path[at] / self.account.counts[at].max(1);
         match self.path.compared {
@@ -234,6 +247,16 @@ impl Explained<'_, '_> {
             Compared::Slow => format!("{} each, and hardly in typical ones", time(mean(0))),
             Compared::All | Compared::FewLate => format!("{} of {}", time(found.time), time(whole)),
         }
+    }
+
+    /// Into how many short turns the time is divided, if that may matter: each costs a wakeup and a switch.
+    fn turns_of(&self, found: &Found) -> String {
+        let turns: i64 = found.nodes.iter().map(|node| self.account.nodes[*node].visits[0]).sum();
+        let mean = found.time / turns.max(1);
+        if turns < MIN_TURNS || mean > MAX_TURN {
+            return String::new();
+        }
+        format!(", in {} of {} on average", plural(turns.unsigned_abs(), "turn"), time(mean))
     }
 
     /// The threads of a node.
@@ -268,6 +291,12 @@ impl Explained<'_, '_> {
         }
     }
 
+    /// Whether no CPU is idle while a thread runs, so that its work cannot be divided.
+    fn is_full_meanwhile(&self, found: &Found) -> bool {
+        let (idle, others) = (found.times.idle[0], found.times.path[0] * (self.cpus - 1).max(0));
+        idle.as_f64() < MAX_IDLE * others.as_f64() || others <= Ns::ZERO
+    }
+
     fn runs(&self, found: &Found, amount: &str) -> String {
         let (path, alone, idle) = (found.times.path[0], found.times.alone[0], found.times.idle[0]);
         let others = path * (self.cpus - 1).max(0);
@@ -276,7 +305,7 @@ impl Explained<'_, '_> {
         if others <= Ns::ZERO {
             return format!("{alone} {amount}");
         }
-        if idle.as_f64() < MAX_IDLE * others.as_f64() {
+        if self.is_full_meanwhile(found) {
             return format!(
                 "{alone} {amount}, and no CPU is idle: only less work, or more or faster cores, end it earlier"
             );

@@ -181,7 +181,7 @@ fn finding(
     let (claims, competitors) = (claimed(&lost), claimed(&lower));
     let cgroup = |thread: &ThreadKey| set.cgroups.get(thread).filter(|path| !path.is_empty());
     let are_apart = |(high, low): &(ThreadKey, ThreadKey)| cgroup(high).zip(cgroup(low)).is_some_and(|(a, b)| a != b);
-    let by_session = autogroup(ctx) == Some(true) && !worst.ready.keys().any(are_apart);
+    let by_session = ctx.autogroup() == Some(true) && !worst.ready.keys().any(are_apart);
     let (grouped, why) = match by_session {
         true => (Fix::Autogroup { on: false }, "; autogroup is on"),
         false => (Fix::Weight { threads: threads(&claims), weight: 1000 }, ""),
@@ -312,10 +312,4 @@ fn busy(ctx: &RuleContext<'_>, side: impl Fn(ThreadKey) -> Option<Side>) -> Resu
     })?;
     let busy = |(_, [ready, out]): &(Side, [Ns; 2])| *ready > Ns::ZERO && out.as_f64() >= least * ready.as_f64();
     Ok(waited.into_iter().filter(busy).map(|(side, _)| side).collect())
-}
-
-/// Whether autogroup was on, if recorded.
-fn autogroup(ctx: &RuleContext<'_>) -> Option<bool> {
-    let condition = ctx.facts().conditions.iter().find(|c| c.name == "autogroup")?;
-    condition.start.as_ref().ok().map(|value| value.trim() == "1")
 }

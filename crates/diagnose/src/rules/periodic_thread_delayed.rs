@@ -20,18 +20,19 @@ pub(crate) const RULE: Rule = Rule {
         description: "Threads of the table `periods` that were queued behind other threads for a large part of the time from when they were due until \
                 their work was done. A thread with a real-time priority counts as queued behind other real-time threads only: the others make way \
                 for it as soon as the kernel lets them. Threads with a nice value above 0 were meant to wait, and are left out, except the one that the \
-                objective names.",
+                objective names; so are threads that only look whether there is work, and those of a runtime, whose timers are not steady: being late \
+                costs them nothing.",
         rationale: "A periodic thread (audio, control, a frame loop) is judged by how late it is. Threads that may run longer without a pause \
                   delay it by up to a time slice, although it needs little CPU time.",
         certainty: "Periods are found without marks: a steady timer is certain after some wakeups. Which threads ran instead is recorded. \
                A delay within the slack of a period, after which the thread still waits for the next one, makes nothing late: it is named, but \
                saves nothing. The potential saving is the time by which work ended after its period and that the thread waited in it.",
         fix: "Give it a real-time policy (chrt -f) or a lower nice value, or give the others a higher one; for the fair class, a shorter slice \
-              (sched_setattr) makes it run sooner.",
+              (sched_setattr) makes it run sooner. With a real-time policy, no other thread runs on its CPU while it works.",
         example: "A is due every 4 ms and is queued behind B for 2 ms each time.",
     },
     tables: &[&tables::PERIODS, &tables::RAN_INSTEAD, &tables::PRIORITY_RESIDENCY, &tables::WAITS, &tables::SAMPLES],
-    thresholds: &[&MIN_PERIODS, &MIN_OF_RESPONSE, &MIN_OF_TIME, &MIN_WORK, &MIN_MISSED, &MIN_LATE],
+    thresholds: &[&MIN_PERIODS, &MIN_OF_RESPONSE, &MIN_OF_TIME, &MIN_WORK, &MIN_STEADY, &MIN_MISSED, &MIN_LATE],
     explains: &["critical-thread-same-priority-as-workers"],
     worst: Fits::Ready,
     shares_out_work: false,
@@ -63,7 +64,15 @@ const MIN_WORK: Threshold = Threshold {
     name: "min_work",
     unit: Unit::Ratio,
     value: 0.01,
-    reason: "running time relative to its periods: a thread that works less only polls, and delays by threads of its own process are not counted",
+    reason: "running time relative to its periods: a thread that works less only polls, and is not reported, except the objective's or one with a \
+             real-time priority, for which delays by threads of its own process do not count then",
+};
+
+const MIN_STEADY: Threshold = Threshold {
+    name: "min_steady",
+    unit: Unit::Ratio,
+    value: 0.9,
+    reason: "mean share of wakeups on time: the timers of a runtime follow its work",
 };
 
 const MIN_MISSED: Threshold = Threshold {
@@ -113,6 +122,16 @@ struct Periods {
     late: i64,
     /// How much of that time the thread waited for a CPU in these periods at most.
     late_waited: Ns,
+    /// The sum of [`periods::STEADY`].
+    steady: f64,
+}
+
+impl Periods {
+    /// Whether its timer has a rhythm that its work has to keep.
+    fn has_deadline(&self, ctx: &RuleContext<'_>) -> bool {
+        self.running.as_f64() >= ctx.threshold(&MIN_WORK) * self.period.as_f64()
+            && self.steady >= ctx.threshold(&MIN_STEADY) * self.count as f64
+    }
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -134,6 +153,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         sums.waited += late.max(Ns::ZERO) + ready;
         sums.running += row.get(periods::RUNNING_NS);
         sums.response += response;
+        sums.steady += row.get(periods::STEADY);
         sums.missed = sums.missed.saturating_add(missed);
         let after = if ctx.has_no_slack(thread) { response } else { response - period };
         sums.late += i64::from(response > period);
@@ -151,6 +171,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let waiting = interpreter_lock::waiting(ctx, &processes)?;
     threads.retain(|thread, _| !waiting.contains_key(thread));
     let (prios, real_time) = (priorities::longest(ctx)?, priorities::real_time(ctx)?);
+    threads.retain(|thread, sums| {
+        ctx.is_objective(*thread) || real_time.contains_key(thread) || sums.has_deadline(ctx)
+    });
     // A thread that was given a lower priority may wait.
     threads.retain(|thread, _| ctx.is_objective(*thread) || prios.get(thread).is_none_or(|prio| *prio <= NICE_0));
     let mut queued = BTreeMap::<ThreadKey, Queued>::new();
@@ -224,6 +247,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             assumptions: vec![
                 "the potential saving is lateness, summed over the periods whose work ended late, not time of the run".to_owned(),
                 "it runs as soon as it is due (lower bound: half of the delay remains; upper bound: wakeups are faster, too)".to_owned(),
+                "other threads of its CPU may wait for as long as it works".to_owned(),
             ],
             ..finding
         });
