@@ -347,7 +347,7 @@ def stated(pairs, runs, out):
             right = [s for s in statements if states_right(pair, s)]
             first, rule = bool(right and right[0] is statements[0]), bool(above and names_right(pair, above[0]))
             gained = gained_ns(pair, known, trace, found["span"]["end"] - found["span"]["start"])
-            # A fix may mend several of the parts.
+            # A fix may shorten several of the parts.
             bound = sum(s["saves_at_most_ns"] for s in statements) if right else None
             counts["all"] += 1
             counts["first"] += first

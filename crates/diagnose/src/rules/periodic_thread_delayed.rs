@@ -171,9 +171,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let waiting = interpreter_lock::waiting(ctx, &processes)?;
     threads.retain(|thread, _| !waiting.contains_key(thread));
     let (prios, real_time) = (priorities::longest(ctx)?, priorities::real_time(ctx)?);
-    threads.retain(|thread, sums| {
-        ctx.is_objective(*thread) || real_time.contains_key(thread) || sums.has_deadline(ctx)
-    });
+    threads
+        .retain(|thread, sums| ctx.is_objective(*thread) || real_time.contains_key(thread) || sums.has_deadline(ctx));
     // A thread that was given a lower priority may wait.
     threads.retain(|thread, _| ctx.is_objective(*thread) || prios.get(thread).is_none_or(|prio| *prio <= NICE_0));
     let mut queued = BTreeMap::<ThreadKey, Queued>::new();
