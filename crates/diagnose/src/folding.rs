@@ -2,7 +2,7 @@
 //!
 //! A finding is resolved by another that counts for at least as much ([`Finding::counted_ns`]) if both claim the same time of the
 //! same threads: over the threads that both name, the smaller of the two claims sums to at least half of all that the lesser
-//! finding claims, and they overlap in time. It is then nested under that one. A finding that claims no time is never nested.
+//! finding claims, they overlap in time, and they are not about different states of their threads. It is then nested under that one. A finding that claims no time is never nested.
 //!
 //! If one rule names the cause and another its consequence ([`Rule::explains`]), the consequence is nested under the cause, even if
 //! it counts for up to [`COMPARABLE`] times as much, as both costs are estimates. The consequence may name other threads than the
@@ -58,7 +58,18 @@ fn is_resolved_by(lesser: &Finding, greater: &Finding, claims: &HashMap<ThreadKe
     let all: i128 = lesser.threads.iter().map(|c| i128::from(c.recoverable_ns.0)).sum();
     let of_both = |c: &Claim| claims.get(&c.thread).map_or(0, |ns| i128::from(ns.min(&c.recoverable_ns).0));
     let both: i128 = lesser.threads.iter().map(of_both).sum();
-    all > 0 && 2 * both >= all && are_about_program(lesser, greater) && overlap_in_time(lesser, greater)
+    all > 0
+        && 2 * both >= all
+        && are_about_program(lesser, greater)
+        && overlap_in_time(lesser, greater)
+        && !are_of_other_states(lesser, greater)
+}
+
+/// Whether two findings are about different states of their threads, so that they cannot claim the same time: a thread that waits for a CPU does
+/// not wait for another thread.
+fn are_of_other_states(a: &Finding, b: &Finding) -> bool {
+    let state = |of: &Finding| RULES.iter().find(|rule| rule.id == of.rule).and_then(|rule| rule.worst.state());
+    state(a).zip(state(b)).is_some_and(|(a, b)| a != b)
 }
 
 /// Whether one finding is the cause of the other, at comparable cost, and at least half of the other's claims are of its processes.

@@ -3,7 +3,7 @@
 use crate::context::RuleContext;
 use crate::finding::Finding;
 use engine::EngineError;
-use model::TableDef;
+use model::{TableDef, ThreadState};
 
 /// The unit of a threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +88,16 @@ pub(crate) enum Fits {
 }
 
 impl Fits {
+    /// The state of a thread that a finding is about; `None`: several, or none.
+    pub(crate) fn state(self) -> Option<ThreadState> {
+        match self {
+            Self::Ready | Self::Throttled => Some(ThreadState::Ready),
+            Self::Running | Self::RunningSlower => Some(ThreadState::Running),
+            Self::WaitedForThread | Self::WaitedForDevice => Some(ThreadState::Blocked),
+            Self::Nothing => None,
+        }
+    }
+
     /// Says which part of the account (table `objective_time`) a finding explains, without a full stop.
     pub(crate) fn account(self) -> &'static str {
         match self {

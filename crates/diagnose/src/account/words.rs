@@ -275,12 +275,7 @@ impl Explained<'_, '_> {
         let amount = self.amount(found);
         match does {
             Does::Running => (About::Running, self.runs(found, &amount)),
-            Does::Ready(instead) => {
-                let instead = instead.and_then(|role| self.account.roles.get(role));
-                let name = instead.map(|role| self.ctx.name(role.thread));
-                let what = name.map_or_else(String::new, |name| format!(" while `{name}` runs there"));
-                (About::Ready, format!("waits for a CPU{what} {amount}"))
-            }
+            Does::Ready(instead) => (About::Ready, format!("{} {amount}", self.waits_for_cpu(found.node, instead))),
             Does::WakeupLatency => {
                 (About::Ready, format!("is woken and does not run yet, while its CPU is idle, {amount}"))
             }
@@ -288,6 +283,19 @@ impl Explained<'_, '_> {
             Does::Blocked(wait) => (About::Blocked, format!("{} {amount}", self.blocked(wait))),
             Does::Exited => (About::Unknown, format!("has exited {amount}")),
             Does::Unknown => (About::Unknown, format!("is in an unknown state {amount}")),
+        }
+    }
+
+    /// What a ready thread of a node does, as a predicate; `instead`: the role of the thread that runs there.
+    fn waits_for_cpu(&self, node: usize, instead: Option<usize>) -> String {
+        let own = &self.account.nodes[node];
+        match instead.and_then(|role| Some((role, self.account.roles.get(role)?))) {
+            // One of the same name, such as another worker of its pool.
+            Some((role, _)) if role == own.role => {
+                "waits for a CPU while another thread of its role runs there".to_owned()
+            }
+            Some((_, role)) => format!("waits for a CPU while `{}` runs there", self.ctx.name(role.thread)),
+            None => "waits for a CPU".to_owned(),
         }
     }
 
@@ -381,10 +389,7 @@ impl Explained<'_, '_> {
         parts.sort_by_key(|(time, part)| (std::cmp::Reverse(*time), part.is_err()));
         let words = |part: &Result<Does, usize>| match part {
             Ok(Does::Running) => "runs".to_owned(),
-            Ok(Does::Ready(Some(role))) => {
-                format!("waits for a CPU while `{}` runs there", self.ctx.name(self.account.roles[*role].thread))
-            }
-            Ok(Does::Ready(None)) => "waits for a CPU".to_owned(),
+            Ok(Does::Ready(instead)) => self.waits_for_cpu(node, *instead),
             Ok(Does::WakeupLatency) => "is woken and does not run yet".to_owned(),
             Ok(Does::Throttled) => "is throttled by the CPU quota of its cgroup".to_owned(),
             Ok(Does::Blocked(wait)) => self.blocked(*wait).trim_end_matches(',').to_owned(),

@@ -4,6 +4,7 @@ use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::kernel::KernelTime;
 use crate::pools::Processes;
+use crate::program::Program;
 use crate::range::Range;
 use crate::unmarked::single_items;
 use engine::EngineError;
@@ -54,8 +55,10 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: Ns) -> Result<Vec<Finding>, Eng
 /// Many short processes or threads, started one by one.
 fn jobs(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
     let (mut by_pool, mut evidence) = (BTreeMap::<String, (usize, Ns)>::new(), EvidenceRows::default());
+    let program = Program::new(ctx)?;
     ctx.each_row(pools::Table, |row| {
-        if !ctx.is_kernel_thread(row.get(pools::THREAD)) {
+        let thread = row.get(pools::THREAD);
+        if !ctx.is_kernel_thread(thread) && program.is_own(thread) {
             let sums = by_pool.entry(row.get(pools::POOL.or_empty()).to_owned()).or_default();
             *sums = (sums.0 + 1, sums.1 + row.get(pools::RUNNING_NS));
         }
