@@ -121,9 +121,9 @@ export class Findings {
     const [thread] = of.threads;
     const spans = of.windows.length > 0 || thread === undefined ? of.windows : [{ start: 0, end: this.whole }];
     for (const [at, span] of spans.entries()) {
-      const words = of.windows.length > 0 ? `${at === 0 ? "Longest" : "Next"}: ${point(span.start, 1e3)}` : "Its threads";
+      const words = of.windows.length > 0 ? `${at === 0 ? "Longest at " : ""}${point(span.start, 1e3)}` : "Its threads";
       const track = thread === undefined ? null : ({ kind: "thread", id: thread } as const);
-      all.append(" ", this.link(words, { from: span.start, to: Math.max(span.start + 1, span.end), track, threads: of.threads.slice(0, 4), words: "" }));
+      all.append(at === 0 ? " " : ", ", this.link(words, { from: span.start, to: Math.max(span.start + 1, span.end), track, threads: of.threads.slice(0, 4), words: "" }));
     }
     if (of.finding !== null) {
       const number = of.finding;
@@ -132,7 +132,7 @@ export class Findings {
         event.preventDefault();
         this.panel.querySelectorAll(":scope > ol > li")[number - 1]?.scrollIntoView();
       });
-      all.append(" ", made);
+      all.append(spans.length > 0 ? ", " : " ", made);
     }
     return all;
   }
