@@ -86,6 +86,10 @@ impl Explained<'_, '_> {
                 true => String::new(),
                 false => format!("; dividing it saves at most {} ms", ms(self.divided(found))),
             },
+            Kind::InTurn(_) => match self.turns(found) {
+                Some(turns) => format!("; together they take {} ms less at most", ms(turns.saved)),
+                None => String::new(),
+            },
             _ => format!("; at most {} ms are saved", ms(saves_at_most_ns)),
         };
         let text = format!("{}{} {what}{saves}", self.place(), self.who(node));
