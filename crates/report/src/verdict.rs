@@ -96,7 +96,7 @@ fn worst(session: &Session, findings: &Findings<'_>) -> Option<String> {
         return Some(format!("Findings: not searched: {why}."));
     }
     let all = findings.count();
-    let of_program = findings.shown().find(|(_, finding)| finding.subject == Subject::Program);
+    let of_program = findings.shown().find(|(_, finding)| finding.subject <= Subject::Outside);
     let rules = match (diagnosis.checked.len(), diagnosis.not_checked.len()) {
         (checked, lacking) if checked < lacking => {
             format!("but only {checked} of {} rules had data", checked + lacking)
