@@ -1,7 +1,7 @@
 //! Names of kernel threads.
 
 /// How the names of kernel threads begin that are not of one CPU (Linux; `ps --ppid 2`).
-const KERNEL_THREADS: [&str; 20] = [
+pub(crate) const KERNEL_THREADS: [&str; 20] = [
     "kworker/",
     "rcu_",
     "rcuog/",

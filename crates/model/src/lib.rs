@@ -8,6 +8,7 @@
 mod alike;
 mod callchain;
 mod calls;
+mod collectors;
 mod column;
 mod core_type;
 mod energy;
@@ -32,6 +33,7 @@ pub mod words;
 pub use alike::{did_you_mean, nearest};
 pub use callchain::{CallchainEnd, StackFrame, StackId, Stacks};
 pub use calls::{CallWaits, call_reads, call_waits};
+pub use collectors::COLLECTOR_THREADS;
 pub use column::{AnyColumn, Cell, Column, Columns, Row, TableType, Text};
 pub use core_type::CoreType;
 pub use energy::{EnergyDomain, EnergyUse, Temperature};

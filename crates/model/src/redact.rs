@@ -1,6 +1,7 @@
 //! What outputs leave out: how much, and what becomes of the values of a column.
 
-use crate::{FrameMarkKind, Shows, StackFrame, frame_mark};
+use crate::kernel_threads::KERNEL_THREADS;
+use crate::{COLLECTOR_THREADS, FrameMarkKind, Shows, StackFrame, frame_mark};
 use std::borrow::Cow;
 
 /// How much of what is private an output leaves out.
@@ -52,9 +53,8 @@ impl Shows {
     }
 }
 
-/// The names of kernel threads, or how they begin; after that follow numbers only, or what is left out.
-const KERNEL: [&str; 38] = [
-    "kworker/",
+/// More names of kernel threads than [`KERNEL_THREADS`], or how they begin: those of one CPU, and whole names.
+const KERNEL_THREADS_OF_CPU: [&str; 18] = [
     "ksoftirqd/",
     "migration/",
     "cpuhp/",
@@ -63,55 +63,16 @@ const KERNEL: [&str; 38] = [
     "rcuc/",
     "watchdog/",
     "swapper/",
-    "rcuog/",
-    "rcuop/",
-    "rcuos/",
     "rcu_preempt",
     "rcu_sched",
     "rcu_gp",
     "rcu_par_gp",
     "rcu_tasks",
-    "rcu_",
-    "kswapd",
-    "kcompactd",
-    "khugepaged",
-    "khungtaskd",
-    "kthreadd",
-    "kauditd",
-    "kdevtmpfs",
-    "ksmd",
-    "jbd2/",
-    "irq/",
-    "oom_reaper",
-    "xfsaild/",
-    "btrfs-",
-    "scsi_eh_",
-    "usb-storage",
     "swapper",
     "idle",
     "kcryptd",
     "posixcputmr/",
     "stopper/",
-];
-
-/// The names of threads of public run times, or how they begin, by which rules know them.
-const RUN_TIMES: [&str; 16] = [
-    "VM Thread",
-    "GC Thread",
-    "GC task thread",
-    "G1 ",
-    "ParGC Thread",
-    "Parallel GC",
-    "Gang worker",
-    "ZWorker",
-    "ZDriver",
-    "XWorker",
-    "Shenandoah",
-    "Concurrent Mark",
-    "CMS ",
-    ".NET Server GC",
-    ".NET BGC",
-    "gcbg",
 ];
 
 /// Names of functions of public libraries, or how they begin, by which rules know them. What follows is left out.
@@ -163,8 +124,9 @@ fn thread_name(name: &str) -> Option<Cow<'_, str>> {
     if name.is_empty() || name == "?" {
         return Some(name.into());
     }
-    // The longest one that fits.
-    let begin = KERNEL.iter().chain(&RUN_TIMES).filter(|begin| name.starts_with(**begin)).max_by_key(|of| of.len())?;
+    // The longest one that fits. After it follow numbers only, or what is left out.
+    let known = KERNEL_THREADS.iter().chain(&KERNEL_THREADS_OF_CPU).chain(&COLLECTOR_THREADS);
+    let begin = known.filter(|begin| name.starts_with(**begin)).max_by_key(|of| of.len())?;
     let rest = &name[begin.len()..];
     let numbers = rest.find(|c: char| !(c.is_ascii_digit() || ":#/ uH".contains(c))).unwrap_or(rest.len());
     match () {

@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, pools};
 use model::words::{ms, percent};
-use model::{Fix, Ns};
+use model::{COLLECTOR_THREADS, Fix, Ns};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -36,26 +36,6 @@ const MIN_PAUSED: Threshold = Threshold {
     value: 0.15,
     reason: "share of the analysed time: a collector that takes less is configured as usual (its throughput goal is 1 to 5 %)",
 };
-
-/// How the names of collectors' threads begin.
-const COLLECTORS: [&str; 16] = [
-    "VM Thread",
-    "GC Thread",
-    "GC task thread",
-    "G1 ",
-    "ParGC Thread",
-    "Parallel GC",
-    "Gang worker",
-    "ZWorker",
-    "ZDriver",
-    "XWorker",
-    "Shenandoah",
-    "Concurrent Mark",
-    "CMS ",
-    ".NET Server GC",
-    ".NET BGC",
-    "gcbg",
-];
 
 /// The pools of threads that run only while all others stop.
 const STOPPING: [&str; 4] = ["VM Thread", "GC Thread", "GC task thread", "ParGC Thread"];
@@ -86,7 +66,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     ctx.each_row(critical_by_thread::Table, |row| {
         let (thread, ns) = row.all((critical_by_thread::THREAD, critical_by_thread::PATH_NS));
         let name = ctx.name(thread);
-        if COLLECTORS.iter().any(|begin| name.starts_with(begin)) {
+        if COLLECTOR_THREADS.iter().any(|begin| name.starts_with(begin)) {
             paused += ns;
             claims.push(ctx.claim(thread, row.get(critical_by_thread::TID.or_zero()), ns.scaled(SAVED)));
             evidence.push(
