@@ -19,17 +19,23 @@ INLINE void read_mask(struct task_struct *p, u32 *words, u64 *mask)
 	probe_read(mask, n * 8, &p->cpus_mask);
 }
 
+INLINE u64 sum_of(u64 *mask)
+{
+	u64 sum = 0;
+	for (int at = 0; at < MASK_WORDS; at++)
+		sum = (sum << 7 | sum >> 57) ^ mask[at];
+	return sum;
+}
+
 /* A large mask's checksum. Not inline: its stack counts for every caller. */
 NOINLINE u64 large_mask_sum(struct task_struct *p)
 {
 	if (!p)
 		return 0;
-	u64 mask[MASK_WORDS] = {}, sum = 0;
+	u64 mask[MASK_WORDS] = {};
 	u32 words = 0;
 	read_mask(p, &words, mask);
-	for (int at = 0; at < MASK_WORDS; at++)
-		sum = (sum << 7 | sum >> 57) ^ mask[at];
-	return sum;
+	return sum_of(mask);
 }
 
 /* A mask's checksum. */
@@ -58,35 +64,44 @@ enum activity {
 /* Whether it is queued or running. A thread whose dequeue was delayed is not. */
 INLINE bool is_queued(struct task_struct *p)
 {
-	if (FIELD_EXISTS(p->se.sched_delayed) && p->se.sched_delayed)
+	u8 delayed = 0;
+	int on_rq = 0, on_cpu = 0;
+	if (FIELD_EXISTS(p->se.sched_delayed) && (READ(delayed, p->se.sched_delayed) || delayed))
 		return 0;
-	return p->on_rq || p->on_cpu;
+	READ(on_rq, p->on_rq);
+	READ(on_cpu, p->on_cpu);
+	return on_rq || on_cpu;
 }
 
-/* Handles a mask that differs from the noted one, or that was not noted yet. */
-NOINLINE int send_changed_mask(struct task_struct *p, u64 now, enum activity since)
+/* Handles the mask of `own->compared`: it differs from the noted one, or was not noted yet. `since`: an `enum activity`. */
+GLOBAL int send_changed_mask(u64 now, u32 since)
 {
-	u32 tid = p->pid;
-	struct seen *s = seen_of(tid);
 	struct block *own = base_block(this_cpu());
-	if (!s || !own)
+	struct task_struct *p = own ? (void *)own->compared : 0;
+	struct rare_mask_changed r = {};
+	u32 tid = 0;
+	if (!own || READ(tid, p->pid))
 		return 0;
+	struct seen *s = seen_of(tid);
+	if (!s)
+		return 0;
+	read_mask(p, &r.words, r.mask);
 	bool noted = s->of == tid;
-	note_mask(p);
+	s->of = tid;
+	s->mask = mask_words == 1 ? r.mask[0] : sum_of(r.mask);
 	if (!noted)
 		return 0;
-	struct rare_mask_changed r = {};
-	BEGIN(r, MASK_CHANGED, p);
+	BEGIN_FOR(r, MASK_CHANGED, tid);
 	r.head.at = now;
-	read_mask(p, &r.words, r.mask);
 	/* If nothing else is known, the recorder uses the time of its last snapshot. */
 	r.since = 1;
+	u64 queued = 0;
 	if (since == SLEPT && !is_queued(p))
 		r.since = 0;
 	else if (since == RAN && own->tid == tid && own->in)
 		r.since = own->in;
-	else if (since == WAITED && QUEUE_TIME(p) && p->sched_info.last_queued)
-		r.since = p->sched_info.last_queued + own->skew;
+	else if (since == WAITED && QUEUE_TIME(p) && !READ(queued, p->sched_info.last_queued) && queued)
+		r.since = queued + own->skew;
 	return send(&r, sizeof(r));
 }
 
@@ -96,8 +111,13 @@ INLINE void compare_mask(struct task_struct *p, u64 now, enum activity since)
 		return;
 	u32 tid = p->pid;
 	struct seen *s = seen_of(tid);
-	if (tid && s && unlikely(s->of != tid || s->mask != mask_sum(p)))
-		send_changed_mask(p, now, since);
+	if (!tid || !s || likely(s->of == tid && s->mask == mask_sum(p)))
+		return;
+	struct block *own = base_block(this_cpu());
+	if (own) {
+		own->compared = (u64)p;
+		send_changed_mask(now, since);
+	}
 }
 
 #endif

@@ -79,9 +79,8 @@ NOINLINE int note_hidden_leave(u32 cpu, u64 task, u64 exec)
 
 /* When the last stay of `task`, a thread of `own->process`, began, on the run queue's clock, if it was on this CPU, since `own->in`
  * and, with an `until`, ended then; else 0. For a task that is switched in at `until`, the end of its last stay is lost, but not its
- * charged CPU time. Here and below, the functions are not static and take numbers only, so that the kernel verifies each once, and not
- * once for each call. */
-__attribute__((noinline)) u64 stay_from(u64 task, u64 until, u64 lag)
+ * charged CPU time. */
+GLOBAL u64 stay_from(u64 task, u64 until, u64 lag)
 {
 	struct task_struct *p = (void *)task;
 	struct block *own = base_block(this_cpu());
@@ -110,7 +109,7 @@ __attribute__((noinline)) u64 stay_from(u64 task, u64 until, u64 lag)
 
 /* The thread of `h`'s process whose last stay on this CPU ended at `until` (hidden tasks belong to one process); with
  * an `until` of 0 the thread whose stay began last; 0: none. `lag`: that of the run queue (struct readings). */
-__attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 lag)
+GLOBAL u64 stay_until(u64 h, u64 until, u64 lag)
 {
 	struct task_struct *of = (void *)h;
 	u64 found = 0, latest = 0;
@@ -165,7 +164,7 @@ INLINE void note_charge(u32 tid, u64 exec)
 }
 
 /* A hidden task (`own->came`) is switched in: notes the charged CPU time of all of them, to infer later from the differences which ran. */
-__attribute__((noinline)) int note_charges(u32 on)
+GLOBAL int note_charges(u32 on)
 {
 	struct block *own = base_block(on);
 	struct task_struct *of = own ? (void *)own->came : 0;
@@ -224,7 +223,7 @@ INLINE void note_wait_end(struct seen *s, u64 task, u32 tid, u64 at)
 }
 
 /* Goes one stay back from the end: finds stay `i`; the next one ends when it began. Returns whether it is known. */
-__attribute__((noinline)) int add_stay(u32 i, u64 lag)
+GLOBAL int add_stay(u32 i, u64 lag)
 {
 	struct block *own = base_block(this_cpu());
 	struct chain *chain = chain_of_cpu();
@@ -237,7 +236,7 @@ __attribute__((noinline)) int add_stay(u32 i, u64 lag)
 }
 
 /* Sends the hidden switch to stay `i`. */
-__attribute__((noinline)) int send_stay(u32 i)
+GLOBAL int send_stay(u32 i)
 {
 	struct block *own = base_block(this_cpu());
 	struct chain *chain = chain_of_cpu();
@@ -260,7 +259,7 @@ __attribute__((noinline)) int send_stay(u32 i)
 	return 0;
 }
 
-__attribute__((noinline)) int infer_switch(u64 now, u64 lag, u64 switches)
+GLOBAL int infer_switch(u64 now, u64 lag, u64 switches)
 {
 	struct block *own = base_block(this_cpu());
 	struct chain *chain = chain_of_cpu();

@@ -13,6 +13,8 @@ typedef _Bool bool;
 #define SEC(name) __attribute__((section(name), used))
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE static __attribute__((noinline))
+/* A function that the verifier verifies once, and not on each way to it. Its arguments are numbers. */
+#define GLOBAL __attribute__((noinline))
 #define RELOCATED __attribute__((preserve_access_index))
 /* Keeps the compiler from moving memory accesses across it. Only interrupts on the same CPU access the same memory. */
 #define BARRIER() __asm__ volatile("" ::: "memory")

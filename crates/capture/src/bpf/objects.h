@@ -153,21 +153,21 @@ INLINE void read_socket(struct file *file, struct rare_object *r)
 	}
 }
 
-/* Sends what an object is. */
-NOINLINE int send_object(struct task_struct *task, struct object_key *key, u32 number, u32 descriptor)
+/* Sends what an object is: its key, its number, its descriptor, and a thread that waits for it. */
+GLOBAL int send_object(u64 of, u64 id, u32 number, u32 descriptor, u32 tid)
 {
 	u32 zero = 0;
 	struct rare_object *r = map_lookup(&object_record, &zero);
-	if (!r || !key || !task)
+	if (!r)
 		return 0;
 	__builtin_memset(r, 0, sizeof(*r));
-	BEGIN((*r), OBJECT, task);
+	BEGIN_FOR((*r), OBJECT, tid);
 	r->number = number;
-	r->id = key->number;
-	r->what = key->of;
-	if (key->of < PAGE)
+	r->id = id;
+	r->what = of;
+	if (of < PAGE)
 		return send(r, sizeof(*r));
-	struct file *file = (void *)key->of;
+	struct file *file = (void *)of;
 	struct inode *inode = 0;
 	struct super_block *volume = 0;
 	r->what = FOR_FILE;
@@ -195,17 +195,16 @@ INLINE u32 new_number(struct object_key *key)
 	return number > OBJECT_MAX || map_update(&objects, key, &number, 0) ? 0 : number;
 }
 
-/* The number of an object; 0: there are too many. */
-NOINLINE u32 number_of(struct task_struct *task, struct object_key *key, u32 descriptor)
+/* The number of the object with this key, for which a thread waits; 0: there are too many. */
+GLOBAL u32 number_of(u64 of, u64 id, u32 descriptor, u32 tid)
 {
-	if (!key)
-		return 0;
-	u32 *known = map_lookup(&objects, key);
+	struct object_key key = { of, id };
+	u32 *known = map_lookup(&objects, &key);
 	if (known)
 		return *known;
-	u32 number = new_number(key);
+	u32 number = new_number(&key);
 	if (number)
-		send_object(task, key, number, descriptor);
+		send_object(of, id, number, descriptor, tid);
 	return number;
 }
 
@@ -344,9 +343,8 @@ NOINLINE int send_set(struct task_struct *task, struct set *set, u32 what, u32 c
 	return send(r, sizeof(*r));
 }
 
-/* The number of the set for which the current task waits in a call with these arguments (enum waits_for); 0: unknown. Not static: the
- * verifier verifies it once, not on each way to it. */
-__attribute__((noinline)) u32 number_of_set(u32 what)
+/* The number of the set for which the current task waits in a call with these arguments (enum waits_for); 0: unknown. */
+GLOBAL u32 number_of_set(u32 what)
 {
 	u32 zero = 0;
 	struct task_struct *task = current_task();
@@ -370,7 +368,7 @@ __attribute__((noinline)) u32 number_of_set(u32 what)
 		struct object_key key = {};
 		s32 descriptor = set->polled[n].descriptor;
 		if (descriptor >= 0 && file_of(task, descriptor, &key))
-			set->numbers[n] = number_of(task, &key, descriptor);
+			set->numbers[n] = number_of(key.of, key.number, descriptor, task->pid);
 		hash = (hash ^ set->numbers[n]) * 0x100000001b3;
 	}
 	if (!count)
@@ -409,7 +407,7 @@ NOINLINE int write_ready(struct block *b, u64 now, struct task_struct *p, u64 se
 	unsigned long inode_number = 0;
 	READ(inode_number, inode->i_ino);
 	key.number = inode_number;
-	u32 number = number_of(p, &key, descriptor);
+	u32 number = number_of(key.of, key.number, descriptor, p->pid);
 	if (!number)
 		return 0;
 	u32 *at = room(b, now, word(READY, 0, 0));
@@ -474,8 +472,16 @@ INLINE u32 object_of(struct task_struct *task, struct pt_regs *registers, int nu
 	if (likely(s->waits_for == mixed))
 		return s->object;
 	s->waits_for = mixed;
-	s->object = number_of(task, &key, first);
+	s->object = number_of(key.of, key.number, first, task->pid);
 	return s->object;
+}
+
+/* What the current task waits for in this call. */
+GLOBAL u32 object_of_current(int number, u64 now)
+{
+	struct task_struct *task = current_task();
+	struct seen *s = seen_of(task->pid);
+	return s ? object_of(task, registers_of(task), number, s, now, 1) : 0;
 }
 
 /* ---- locks of the kernel ---- */

@@ -118,12 +118,14 @@ INLINE int send(void *record, u32 size)
 	return 0;
 }
 
-#define BEGIN(record, what, task)                                                                                         \
+#define BEGIN_FOR(record, what, number)                                                                                   \
 	record.head.kind = KIND_RARE;                                                                                         \
 	record.head.type = what;                                                                                              \
 	record.head.cpu = this_cpu();                                                                                         \
-	record.head.tid = (task)->pid;                                                                                        \
+	record.head.tid = number;                                                                                             \
 	record.head.at = ktime()
+
+#define BEGIN(record, what, task) BEGIN_FOR(record, what, (task)->pid)
 
 INLINE struct block *base_block(u32 cpu)
 {
@@ -383,7 +385,7 @@ INLINE u32 wait_state(struct seen *s, u32 tid, u64 out)
 }
 
 /* Sends an event of a thread at an earlier time. */
-NOINLINE int send_late(u32 tid, u64 at, u32 type)
+GLOBAL int send_late(u32 tid, u64 at, u32 type)
 {
 	struct rare_late r = {};
 	r.head.kind = KIND_RARE;
@@ -509,7 +511,7 @@ NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct
 		/* The last one was a futex: a waking should not take it for what this call waits for. */
 		if (records_objects && s && !(s->waits_for & IS_OBJECT))
 			s->waits_for = 0;
-		u32 object = records_objects && s && !lock ? object_of(prev, registers, number, s, now, 1) : 0;
+		u32 object = records_objects && s && !lock ? object_of_current(number, now) : 0;
 		/* Nor for the epoll set of an earlier call, which may be closed. */
 		if (records_objects && s && !object && s->waits_for >= IS_EPOLL)
 			s->waits_for = 0;

@@ -179,6 +179,7 @@ struct block {
 	u64 came; /* the task that runs instead, or is switched in, while a switch is inferred */
 	u32 interrupts; /* nesting depth of interrupts and timers */
 	u32 missing_switches; /* switches by a task that was not switched in last: those between were neither delivered nor inferred */
+	u64 compared; /* the task whose affinity differs from the noted one, while it is handled */
 	struct block_head head;
 	u8 data[BLOCK_DATA + COUNTED_MAX]; /* it is never written beyond BLOCK_DATA, which the verifier cannot see */
 };
