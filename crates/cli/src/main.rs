@@ -25,6 +25,7 @@ mod spool;
 mod sql;
 mod store_copies;
 mod temporary;
+mod trying;
 mod view_changes;
 mod view_source;
 mod watch_listen;

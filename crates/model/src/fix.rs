@@ -333,6 +333,53 @@ impl Fix {
         }
     }
 
+    /// Returns what it costs others, or the program itself: a sentence without a full stop; `None` if nothing that is known.
+    #[must_use]
+    pub fn cost(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Nice { nice, .. } if *nice < 0 => {
+                "while CPUs are busy, other threads of the session get less CPU time"
+            }
+            Self::Nice { .. } => "while CPUs are busy, these threads get less CPU time",
+            Self::Policy { policy: Policy::Fifo, .. } => {
+                "on its CPU, all fair threads wait while it runs; if it never waits, they get 5 % of the time"
+            }
+            Self::Policy { policy: Policy::Idle, .. } => "these threads get only the CPU time that others leave",
+            Self::Policy { policy: Policy::Batch, .. } => "these threads start later after a wakeup",
+            Self::Policy { policy: Policy::Other, .. } => "these threads lose their precedence over others",
+            Self::Affinity { .. } => "other threads on these CPUs may wait longer",
+            Self::CoreType { prefer: CoreType::Performance, .. } => "more energy",
+            Self::CoreType { .. } => "these threads run more slowly",
+            Self::PoolSize { .. } => "other numbers of workers are better for other machines and loads",
+            Self::Chunks { .. } => "each chunk costs an operation on a shared counter",
+            Self::Sleep { .. } => "an event is noticed later",
+            Self::TimerSlack { .. } => "timers of these threads expire later, by at most the slack",
+            Self::Block { .. } => "a wait that ends soon takes a few microseconds longer",
+            Self::Batch { .. } => "the first piece of a batch waits for the last one",
+            Self::PriorityInheritance { .. } => "each contended lock takes a system call more",
+            Self::Heap { .. } => "more memory",
+            Self::InFlight { .. } => "more memory, and other programs' requests to the device wait longer",
+            Self::Quota { .. } | Self::Weight { .. } => "while CPUs are busy, other cgroups get less CPU time",
+            Self::Autogroup { on: false } => "sessions with many busy threads take CPU time from those with few",
+            Self::Autogroup { on: true } => "nice values have no effect between sessions",
+            Self::Smt { on: false } => "fewer hardware threads: less throughput of programs that gain from SMT",
+            Self::Smt { on: true } => "threads on a core's siblings slow each other down",
+            Self::IdleState { allowed: false, .. } | Self::Unpark { .. } | Self::LeastFrequency { .. } => "more energy",
+            Self::IdleState { .. } | Self::StopTick => "wakeups from deep idle states take longer",
+            Self::Interrupts { .. } => "threads on the new CPUs are interrupted instead",
+            Self::NoTick { .. } => "the CPU is taken out of the load balance for others",
+            Self::HostCpus { .. } => "the host has fewer CPUs for other machines",
+            Self::RecordingBuffer { .. } => "more memory while recording",
+            Self::IdealCpu { .. }
+            | Self::SplitLock { .. }
+            | Self::LockOrder { .. }
+            | Self::Headroom { .. }
+            | Self::CompleteCopy { .. } => {
+                return None;
+            }
+        })
+    }
+
     /// Returns the instructions for Linux: a command, a call, or a change to the program.
     #[must_use]
     pub fn linux(&self) -> String {

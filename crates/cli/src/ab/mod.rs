@@ -19,6 +19,6 @@ mod text;
 mod watch;
 
 pub use experiment::{Experiment, Keep};
-pub use recorder::Recorder;
+pub use recorder::{Recorder, last_lines};
 pub use sides::sides;
-pub use text::{start, summary};
+pub use text::{of_command, start, summary};

@@ -32,6 +32,7 @@ mod stacks;
 #[cfg(feature = "stores")]
 mod stores;
 mod support;
+mod try_fix;
 mod version;
 mod view;
 mod watch_listen;

@@ -120,6 +120,17 @@ pub(super) fn own_processes(
     }
 }
 
+/// Returns the PIDs of the recorded command's processes: itself and those that it started. `None` if no command was recorded.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn command_processes(session: &Session) -> Result<Option<FxHashSet<i64>>, EngineError> {
+    let facts = session.facts();
+    let Some(focus) = facts.focus.map(i64::from) else { return Ok(None) };
+    let recorder = facts.recorder.map(i64::from);
+    own_processes(session, &read_threads(session)?, focus, recorder, Own::Started).map(Some)
+}
+
 /// The name of a process: of its main thread, else of any of its threads.
 fn name_of(threads: &FxHashMap<ThreadKey, Thread>, pid: i64) -> String {
     let of = threads.values().filter(|t| t.pid == Some(pid) && !t.name.is_empty());

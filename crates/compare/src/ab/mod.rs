@@ -13,6 +13,6 @@ mod width;
 pub use binding::{Binding, ELSEWHERE_SHARE, elsewhere_share};
 pub use disturbance::{Decision, Disturbance, Limits, decide};
 pub use folder::{AbError, AbFolder, Cores, Ended, FILE, Manifest, MeasuredRun, Pair, SideOf, Status, VERSION};
-pub use measured::{Measured, measure};
+pub use measured::{Measured, command_processes, measure};
 pub use plan::{Approach, MIN_PAIRS, Order, Side, Stop, new_seed, pause, time_left};
 pub use width::{half_width, relative_half_width};

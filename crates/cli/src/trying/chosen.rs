@@ -1,0 +1,167 @@
+//! The finding whose fix is tried.
+
+use crate::args::Global;
+use crate::failure::Failure;
+use compare::ab::command_processes;
+use diagnose::{Finding, Objective, ObjectiveKind, Options, Target};
+use engine::Session;
+use model::tables::threads;
+use std::collections::BTreeMap;
+use std::path::Path;
+use trial::{Measure, Plan, Saving, Selector, plan};
+
+/// How the user names a finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// By its number, from 1.
+    Number(usize),
+    /// By its rule: the first one.
+    Rule(String),
+}
+
+impl std::str::FromStr for Which {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(0) => Err("findings are numbered from 1".to_owned()),
+            Ok(number) => Ok(Self::Number(number)),
+            Err(_) if diagnose::RULES.iter().any(|rule| rule.id == text) => Ok(Self::Rule(text.to_owned())),
+            Err(_) => {
+                Err(format!("{text} is neither the number of a finding nor a rule (`corewise explain` lists them)"))
+            }
+        }
+    }
+}
+
+/// The finding, and what is needed to try its fix.
+pub struct Chosen {
+    /// The finding.
+    pub finding: Finding,
+    /// Its number.
+    pub number: usize,
+    /// What applies its fix.
+    pub plan: Plan,
+    /// The threads that the fix is for, if it is for threads.
+    pub selector: Option<Selector>,
+    /// Whether these are threads of the recorded program.
+    pub is_own: bool,
+    /// What the program is judged by.
+    pub objective: Objective,
+    /// The same, for the recordings of the runs.
+    pub target: Target,
+}
+
+impl Chosen {
+    /// Finds it in a recording.
+    ///
+    /// # Errors
+    /// The recording cannot be read, has no such finding, or its fix cannot be applied from outside.
+    pub fn find(
+        path: &Path,
+        which: &Which,
+        set: Option<&Target>,
+        command: Option<&[String]>,
+        global: &Global,
+    ) -> Result<Self, Failure> {
+        let session = global.open_kept(path)?;
+        let diagnosis = diagnose::diagnose(&session, &Options { target: set.cloned(), ..Options::default() })?;
+        let found = match which {
+            Which::Number(number) => number.checked_sub(1).filter(|at| *at < diagnosis.findings.len()),
+            Which::Rule(rule) => diagnosis.findings.iter().position(|finding| finding.rule == rule),
+        };
+        let Some(at) = found else {
+            let (count, path) = (diagnosis.findings.len(), path.display());
+            let has = match count {
+                0 => "no findings".to_owned(),
+                1 => "1 finding".to_owned(),
+                n => format!("{n} findings"),
+            };
+            let wanted = match which {
+                Which::Number(number) => format!("none with number {number}"),
+                Which::Rule(rule) => format!("none of {rule}"),
+            };
+            return Err(Failure::new(format!("{path}: {has}, {wanted} (`corewise diagnose {path}` lists them)")));
+        };
+        let finding = diagnosis.findings.into_iter().nth(at).ok_or_else(|| Failure::new("no finding"))?;
+        let number = at + 1;
+        let plan = plan(&finding.change, command).map_err(|why| {
+            Failure::new(format!(
+                "{number}. {} cannot be tried: {why}. The fix: {}",
+                finding.rule, finding.action.linux
+            ))
+        })?;
+        let objective =
+            diagnosis.objective.ok_or_else(|| Failure::new("a frame log has no threads: nothing can be tried"))?;
+        let target = set.cloned().map_or_else(|| target_of(&objective, command.is_some()), Ok)?;
+        let (selector, is_own) = threads_of(&session, &finding)?;
+        Ok(Self { finding, number, plan, selector, is_own, objective, target })
+    }
+
+    /// What is measured in each run.
+    pub fn measure(&self) -> Measure {
+        match (self.objective.kind, self.objective.deadline_ns) {
+            (ObjectiveKind::End | ObjectiveKind::Throughput | ObjectiveKind::Thread, _) => Measure::End,
+            (_, Some(_)) => Measure::Lateness,
+            (_, None) => Measure::Response,
+        }
+    }
+
+    /// What the finding predicts.
+    pub fn predicted(&self) -> Saving {
+        let range = self.finding.range_ns.map(|ns| ns.0 as f64);
+        Saving { ns: self.finding.recoverable_ns.0 as f64, range: Some(range) }
+    }
+}
+
+/// The objective of the recording, for other recordings of the same program.
+fn target_of(objective: &Objective, has_command: bool) -> Result<Target, Failure> {
+    let name = || objective.name.clone().unwrap_or_default();
+    match objective.kind {
+        ObjectiveKind::Period => Ok(Target::Period(name())),
+        ObjectiveKind::Requests => Ok(Target::Requests(Some(name()))),
+        ObjectiveKind::Marks => Ok(Target::Marks(name())),
+        ObjectiveKind::End | ObjectiveKind::Throughput | ObjectiveKind::Thread if has_command => Ok(Target::End),
+        _ => Err(Failure::usage(
+            "a running process has no end to measure: give --objective period:THREAD, requests:THREAD or mark:NAME, or a command after --",
+        )),
+    }
+}
+
+/// The threads of a finding's fix by name, and whether they belong to the recorded program.
+fn threads_of(session: &Session, finding: &Finding) -> Result<(Option<Selector>, bool), Failure> {
+    let Some(of_fix) = finding.change.clone().threads_mut().cloned() else { return Ok((None, true)) };
+    let claimed: Vec<_> = finding.threads.iter().filter(|claim| claim.name == of_fix.name).collect();
+    let (mut names, mut pids, mut processes) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+    session.each(threads::Table, |row| {
+        let (tid, pid) = (row.get(threads::TID), row.get(threads::PID));
+        let name = row.get(threads::NAME).unwrap_or_default().to_owned();
+        if pid == Some(i64::from(tid.0)) {
+            processes.insert(i64::from(tid.0), name.clone());
+        }
+        let key = row.get(threads::THREAD);
+        let is_of_fix = if claimed.is_empty() {
+            of_fix.tids.contains(&tid) || (of_fix.tids.is_empty() && name == of_fix.name)
+        } else {
+            claimed.iter().any(|claim| claim.thread == key)
+        };
+        if is_of_fix {
+            names.push(name);
+            pids.insert(key, pid);
+        }
+    })?;
+    let own = command_processes(session)?;
+    let pid = pids.values().flatten().next().copied();
+    let is_own = match (&own, pid) {
+        (Some(own), Some(pid)) => own.contains(&pid),
+        _ => true,
+    };
+    let name = names.into_iter().next().unwrap_or(of_fix.name);
+    let process = pid.and_then(|pid| processes.get(&pid).cloned()).unwrap_or_default();
+    // Several threads whose names differ in their numbers are one role.
+    let roles = finding.threads.iter().filter(|claim| {
+        claim.name != name && Selector { name: name.clone(), is_role: true, process: String::new() }.takes(&claim.name)
+    });
+    let is_role = roles.count() > 0;
+    Ok((Some(Selector { name, is_role, process }), is_own))
+}
