@@ -9,6 +9,8 @@
         [--half develop|unseen|all] [--runs 10] [--out DIR]
   acceptance/real/run.py stated [NAME...]        records the misconfigured sides: what the first statements name, and whether the measured gain
         [--half …] [--runs 1] [--out DIR]        is below the sum of their upper bounds
+  acceptance/real/run.py tried [NAME...]         tries the fixes of their findings above low: `corewise try` with --runs pairs [10]; adds each answer to
+        [--half …] [--runs 10] [--out DIR]       DIR/tried.jsonl, which it reads first, and prints the table by rule
   acceptance/real/run.py healthy [NAME...]       the same for the well-configured programs: their findings above low
         [--half …] [--runs 5] [--out DIR]
 
@@ -364,6 +366,61 @@ def stated(pairs, runs, out):
           f"gain below the sum of the bounds: {counts['held']} of {counts['bounded']}")
 
 
+def try_fix(pair, trace, number, runs):
+    """Tries the fix of a finding of a recording; returns what it did, or why it cannot be tried."""
+    command = [corewise.BINARY, "try", str(trace), str(number), "--pairs", str(runs), "--format", "json"]
+    with Server(pair, "bad"):
+        done = subprocess.run([*command, "--", *bash(pair.of("bad", "bad"), folder_of(pair))], env=environment(), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True)
+    if done.returncode:
+        return {"why": done.stderr.strip().split("corewise: ")[-1]}
+    return json.loads(done.stdout)
+
+
+def tried(pairs, runs, out):
+    """Tries the fixes of all findings above low of the misconfigured sides, and prints how often each rule's fix helped."""
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "tried.jsonl"
+    known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    done = {(one["pair"], one["rule"]) for one in known}
+    for pair in pairs:
+        trace = out / f"{pair.name}-bad-0.cw"
+        if not trace.exists():
+            try:
+                number_of(trace).write_text(json.dumps(once(pair, "bad", trace)))
+            except SystemExit as why:
+                print(f"{pair.name}: {why}", file=sys.stderr)
+                continue
+        found = json.loads(corewise.run("diagnose", trace, "--format", "json"))["findings"]
+        for number, finding in enumerate(found, 1):
+            rule = finding["rule"]
+            if finding["severity"] not in ABOVE_LOW or rule in CONDITIONS or (pair.name, rule) in done:
+                continue
+            done.add((pair.name, rule))
+            one = {"pair": pair.name, **try_fix(pair, trace, number, runs), "rule": rule}
+            known.append(one)
+            with open(path, "a") as file:
+                file.write(json.dumps(one) + "\n")
+            print(f"{pair.name}: {rule}: {one.get('why') or one['outcome']['verdict']}", file=sys.stderr, flush=True)
+    print_tried(known)
+
+
+def print_tried(known):
+    """Prints what the fixes of each rule did, and whether the predicted range holds what was measured."""
+    verdicts = ("helped", "no_effect", "harmed", "too_few_pairs", "not_applied")
+    rows, sums = [], dict.fromkeys(verdicts, 0)
+    for rule in sorted({one["rule"] for one in known}):
+        of_rule = [one for one in known if one["rule"] == rule]
+        applied = [one for one in of_rule if "outcome" in one]
+        counts = {word: sum(one["outcome"]["verdict"] == word for one in applied) for word in verdicts}
+        held = sum(bool(one["predicted_range_holds"]) for one in applied)
+        rows.append([rule, str(len(of_rule)), str(len(applied)), *(str(counts[word]) for word in verdicts), f"{held}", "; ".join(sorted({one["why"][:90] for one in of_rule if "why" in one}))])
+        for word in verdicts:
+            sums[word] += counts[word]
+    corewise.print_table(["rule", "findings", "tried", *verdicts, "range holds", "why not"], rows)
+    print(f"{sum(sums.values())} of {len(known)} tried: {sums}")
+
+
 def score_healthy(programs, runs, out):
     out.mkdir(parents=True, exist_ok=True)
     count, found = 0, []
@@ -383,7 +440,7 @@ def score_healthy(programs, runs, out):
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("command", choices=["list", "setup", "measure", "lot", "score", "stated", "healthy"])
+    args.add_argument("command", choices=["list", "setup", "measure", "lot", "score", "stated", "tried", "healthy"])
     args.add_argument("names", nargs="*")
     args.add_argument("--half", choices=["develop", "unseen", "all"], default="develop")
     args.add_argument("--runs", type=int)
@@ -417,6 +474,8 @@ def main():
             score_healthy([h for h in well if h.name in wanted], args.runs or 5, args.out)
         elif args.command == "stated":
             stated([p for p in chosen if p.name in wanted and measured(p.name)], args.runs or 1, args.out)
+        elif args.command == "tried":
+            tried([p for p in chosen if p.name in wanted], args.runs or 10, args.out)
         else:
             score([p for p in chosen if p.name in wanted], args.runs or 10, args.out)
 

@@ -118,6 +118,7 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         callchain_ends: None,
         sampled: kernel.samples().then(|| Sampled { event: "cpu-clock".into(), of_time: true, ..Sampled::default() }),
         lacks: kernel.lacks().to_vec(),
+        tried: Vec::new(),
         nameless: Vec::new(),
     }
 }

@@ -11,8 +11,8 @@
 
 use crate::diagnosis::System;
 use crate::finding::{Finding, Interval, Severity};
-use model::Ns;
 use model::words::{TIE, ms, plain, plural};
+use model::{Ns, TriedSum};
 use page::{Anchor, Block, Linked, Picture, Tone};
 use serde::Serialize;
 
@@ -48,6 +48,10 @@ pub enum About {
     Linux,
     /// How to do it on Windows.
     Windows,
+    /// What the fix costs others, or the program itself.
+    SideEffect,
+    /// What trials of the fix showed.
+    Tried,
     /// What the estimate assumes.
     Assumptions,
     /// Another finding that the fix resolves.
@@ -66,6 +70,8 @@ impl About {
             Self::Fix => "Fix",
             Self::Linux => "Linux",
             Self::Windows => "Windows",
+            Self::SideEffect => "Side effect",
+            Self::Tried => "Tried",
             Self::Assumptions => "Assumptions",
             Self::Also => "Also resolved",
         }
@@ -112,6 +118,9 @@ pub fn lines(finding: &Finding, system: Option<System>, detail: Detail) -> Vec<L
         all.push(if is_brief { worst.continued() } else { worst });
     }
     all.push(Line::plain(About::Fix, finding.action.what.clone()));
+    let side_effect =
+        finding.action.side_effect.map(|words| Line::plain(About::SideEffect, words.to_owned()).continued());
+    all.extend(side_effect);
     let instructions = [
         (About::Linux, System::Linux, &finding.action.linux),
         (About::Windows, System::Windows, &finding.action.windows),
@@ -119,6 +128,7 @@ pub fn lines(finding: &Finding, system: Option<System>, detail: Detail) -> Vec<L
     let recorded = instructions.into_iter().filter(|(_, of, _)| system.is_none_or(|system| system == *of));
     // In a line of its own, so that no command is split.
     all.extend(recorded.map(|(of, _, words)| Line::plain(of, words.clone())));
+    all.extend(finding.tried.map(|sum| Line::plain(About::Tried, tried(sum))));
     if is_brief {
         let rules: Vec<&str> = finding.also.iter().map(|also| also.rule).collect();
         all.extend((!rules.is_empty()).then(|| Line::plain(About::Also, rules.join(", "))));
@@ -136,6 +146,14 @@ pub fn lines(finding: &Finding, system: Option<System>, detail: Detail) -> Vec<L
         }),
     );
     all
+}
+
+/// What trials of the fix showed.
+fn tried(of: TriedSum) -> String {
+    let counts = [(of.helped, "helped"), (of.no_effect, "no effect"), (of.harmed, "harmed")];
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{word} {count}")).collect();
+    format!("{}: {}", plural(of.times.into(), "time"), counts.join(", "))
 }
 
 /// Returns the title of a finding with its number.

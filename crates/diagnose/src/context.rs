@@ -277,9 +277,10 @@ impl<'a> RuleContext<'a> {
             spans: vec![self.span()],
             worst: Vec::new(),
             evidence: Vec::new(),
-            action: Action { what, linux: change.linux(), windows: change.windows() },
+            action: Action { what, linux: change.linux(), windows: change.windows(), side_effect: change.cost() },
             change,
             assumptions: Vec::new(),
+            tried: None,
             also: Vec::new(),
         }
     }

@@ -15,7 +15,7 @@ use crate::worst::{self, add_worst};
 use engine::{EngineError, PathObjective, Session};
 use model::tables::threads;
 use model::words::{plural, time};
-use model::{Fix, Ns, Span, Table, TableDef, ThreadKey, Tid};
+use model::{Fix, Ns, Span, Table, TableDef, ThreadKey, Tid, TriedSum, pool_name};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -182,6 +182,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         let full = if is_of_end { FullCpus::new(&ctx, &program)? } else { None };
         for finding in &mut diagnosis.findings {
             leave_out_ended(finding, &ended);
+            finding.tried = tried(session, finding);
             if matches!(finding.change, Fix::Nice { .. }) && ctx.autogroup() == Some(true) {
                 finding.action.linux += NICE_IN_SESSION;
             }
@@ -348,6 +349,16 @@ fn leave_out_ended(finding: &mut Finding, ended: &BTreeSet<Tid>) {
             (finding.action.linux, finding.action.windows) = (finding.change.linux(), finding.change.windows());
         }
     }
+}
+
+/// What trials of a finding's fix showed: those of its rule, for threads whose names differ from its first thread's at most in their numbers.
+fn tried(session: &Session, finding: &Finding) -> Option<TriedSum> {
+    let name = finding.threads.first().map_or("", |claim| &claim.name);
+    let of_it =
+        session.facts().tried.iter().filter(|of| of.rule == finding.rule && pool_name(&of.thread) == pool_name(name));
+    let mut sum = TriedSum::default();
+    of_it.for_each(|of| sum.add(of.verdict));
+    (sum.times > 0).then_some(sum)
 }
 
 /// Makes all required tables in one pass. Tables of a range are returned; those of a whole recording stay in the session.

@@ -1,6 +1,7 @@
 //! What a rule finds.
 
 use crate::saved_energy::SavedEnergy;
+use model::TriedSum;
 use model::{AnyColumn, Fix, Ns, Row, Span, TableType, ThreadKey, Tid, Value};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -157,6 +158,9 @@ pub struct Action {
     pub linux: String,
     /// The same on Windows.
     pub windows: String,
+    /// What it costs others, or the program itself: without a full stop; `None` if nothing that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub side_effect: Option<&'static str>,
 }
 
 /// A problem that a rule found.
@@ -200,6 +204,9 @@ pub struct Finding {
     pub change: Fix,
     /// The assumptions of the estimate.
     pub assumptions: Vec<String>,
+    /// How often its fix was tried (`corewise try`), and what it did; `None` if never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<TriedSum>,
     /// Findings that the same fix resolves.
     #[serde(rename = "also_resolved")]
     pub also: Vec<Finding>,

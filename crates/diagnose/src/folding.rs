@@ -133,9 +133,10 @@ mod tests {
             spans: vec![Span::new(Ns(span.0), Ns(span.1))],
             worst: Vec::new(),
             evidence: Vec::new(),
-            action: Action { what: String::new(), linux: String::new(), windows: String::new() },
+            action: Action { what: String::new(), linux: String::new(), windows: String::new(), side_effect: None },
             change: Fix::Smt { on: true },
             assumptions: Vec::new(),
+            tried: None,
             also: Vec::new(),
         }
     }

@@ -43,14 +43,14 @@ pub fn identified(path: &Path) -> Result<Identified, EngineError> {
         Any::Trace(packed) => {
             let folder = store::Folder::open(&packed.at)?;
             let mut facts = folder.manifest().facts.clone();
-            store::with_edited_labels(&packed.at, &mut facts);
+            store::with_added(&packed.at, &mut facts);
             Ok(Identified { trace: folder.manifest().trace, labels: edited(path, facts) })
         }
     }
 }
 
 fn edited(path: &Path, mut facts: Facts) -> Vec<(String, String)> {
-    store::with_edited_labels(path, &mut facts);
+    store::with_added(path, &mut facts);
     labels(&facts)
 }
 

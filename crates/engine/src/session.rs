@@ -97,7 +97,7 @@ impl Session {
         };
         // No table is kept in a copy.
         let mut session = Self::open_folder(&packed.at, PassOptions { read_only: true, ..options }, true)?;
-        store::with_edited_labels(path, &mut session.facts);
+        store::with_added(path, &mut session.facts);
         session.show_as(path);
         session.unpacked = Some(packed.folder);
         Ok(session)
@@ -110,7 +110,7 @@ impl Session {
     pub fn of_source(source: Box<dyn Source>, options: PassOptions) -> Result<Self, EngineError> {
         let read = Foreign::read(source, &options)?;
         let mut facts = read.accounted.facts.clone();
-        store::with_edited_labels(read.source.path(), &mut facts);
+        store::with_added(read.source.path(), &mut facts);
         Ok(Self {
             path: read.source.path().to_owned(),
             facts,
@@ -152,7 +152,7 @@ impl Session {
         let machine = manifest.machine.clone();
         let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
         let mut facts = manifest.all_facts();
-        store::with_edited_labels(path, &mut facts);
+        store::with_added(path, &mut facts);
         Ok(Self {
             path: path.to_owned(),
             facts,

@@ -1,7 +1,7 @@
 //! The metadata of a source.
 
 use crate::StateSource;
-use model::{CallchainEnd, CoreType, CpuId, Ns};
+use model::{CallchainEnd, CoreType, CpuId, Ns, Tried};
 use serde::{Deserialize, Serialize};
 use topology::Machine;
 
@@ -180,6 +180,9 @@ pub struct Facts {
     pub sampled: Option<Sampled>,
     /// What is not available from this source, a sentence each, for the user.
     pub lacks: Vec<String>,
+    /// The trials of fixes of this recording's findings, from a file next to the recorded data.
+    #[serde(skip)]
+    pub tried: Vec<Tried>,
     /// Which frames of callchains have no name, a sentence each, for the user: names may be found later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nameless: Vec<String>,

@@ -27,6 +27,7 @@ mod stretch;
 mod table;
 pub mod tables;
 mod timeline;
+mod tried;
 mod units;
 pub mod words;
 
@@ -51,4 +52,5 @@ pub use stand_ins::{NameStandIns, StandIns};
 pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};
 pub use table::{Col, Kind, MadeFrom, Rows, Shows, Table, TableDef, Value};
 pub use timeline::{Change, Counted, Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};
+pub use tried::{TrialVerdict, Tried, TriedSum};
 pub use units::{Amount, CpuId, MaybeCount, MaybeNs, Ns, Pid, Prio, ProcessKey, Span, ThreadKey, Tid};

@@ -1,28 +1,17 @@
 //! Labels that were edited after the recording: a small file next to the recorded data, which does not change.
 //!
-//! ```text
-//! run.cw/labels.json             of a trace folder
-//! run.data.labels.json           of any other recording, next to it
-//! ```
-//!
-//! The file has all labels, so that a label of the recorder can be removed. It is replaced atomically: after a crash, the old or the new one
-//! is there.
+//! The file has all labels, so that a label of the recorder can be removed.
 
+use crate::added;
 use crate::error::Error;
-use crate::manifest::MANIFEST;
 use ingest::{Facts, LABEL};
-use safefs::Dir;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 /// The name of the file in a trace folder, and how its name ends next to any other recording.
 pub const LABELS: &str = "labels.json";
 
-/// A longer file is taken as damaged, so that it cannot fill the memory.
-const MAX_BYTES: u64 = 1 << 20;
 const REMOVE: &str = "remove this file: the labels of the recorder are used again";
 
 /// Labels by key.
@@ -37,20 +26,7 @@ struct Edited {
 /// Returns the file with the edited labels of a recording, which may not exist.
 #[must_use]
 pub fn labels_file(recording: &Path) -> PathBuf {
-    let (folder, name) = place(recording);
-    folder.join(name)
-}
-
-/// The folder of the file, and its name.
-fn place(recording: &Path) -> (PathBuf, OsString) {
-    if recording.join(MANIFEST).exists() {
-        return (recording.to_owned(), LABELS.into());
-    }
-    let mut name = recording.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(LABELS);
-    let folder = recording.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    (folder.to_owned(), name)
+    added::file(recording, LABELS)
 }
 
 /// Reads the edited labels of a recording; `None` if they were never edited.
@@ -58,20 +34,13 @@ fn place(recording: &Path) -> (PathBuf, OsString) {
 /// # Errors
 /// The file cannot be read, or is damaged.
 pub fn edited_labels(recording: &Path) -> Result<Option<Labels>, Error> {
-    let path = labels_file(recording);
-    let (folder, name) = place(recording);
-    let file = match Dir::open(&folder).and_then(|dir| dir.open_file(&name)) {
-        Ok(file) => file,
-        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(why) => return Err(Error::io(&path, "reading it")(why)),
-    };
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(Error::io(&path, "reading it"))?;
-    let edited: Edited = serde_json::from_slice(&bytes).map_err(|why| Error::damaged(&path, why, REMOVE))?;
-    if edited.version != 1 {
-        return Err(Error::Newer { path, found: edited.version, known: 1 });
+    let edited: Option<Edited> = added::read(recording, LABELS, REMOVE)?;
+    match edited {
+        Some(Edited { version, .. }) if version != 1 => {
+            Err(Error::Newer { path: labels_file(recording), found: version, known: 1 })
+        }
+        edited => Ok(edited.map(|edited| edited.labels)),
     }
-    Ok(Some(edited.labels))
 }
 
 /// Replaces the labels of a recording, atomically. The recorded data and the trace's ID do not change.
@@ -79,22 +48,12 @@ pub fn edited_labels(recording: &Path) -> Result<Option<Labels>, Error> {
 /// # Errors
 /// The file cannot be written.
 pub fn write_labels(recording: &Path, labels: &Labels) -> Result<(), Error> {
-    let (folder, name) = place(recording);
-    let json = serde_json::to_vec_pretty(&Edited { version: 1, labels: labels.clone() });
-    let mut json = json.map_err(|why| Error::Bug(why.to_string()))?;
-    json.push(b'\n');
-    let replace = || {
-        let name = name.to_str().ok_or(ErrorKind::InvalidFilename)?;
-        let folder = Dir::open_for_writing(&folder)?;
-        folder.replace(name, &json)?;
-        folder.sync()
-    };
-    replace().map_err(Error::io(&labels_file(recording), "writing it"))
+    added::write(recording, LABELS, &Edited { version: 1, labels: labels.clone() })
 }
 
 /// Puts the edited labels of a recording in the place of those in its facts. If they cannot be read, the labels of the recorder stay, and the
 /// facts say so.
-pub fn with_edited_labels(recording: &Path, facts: &mut Facts) {
+pub(crate) fn with_edited_labels(recording: &Path, facts: &mut Facts) {
     match edited_labels(recording) {
         Ok(None) => {}
         Ok(Some(labels)) => {
@@ -108,6 +67,7 @@ pub fn with_edited_labels(recording: &Path, facts: &mut Facts) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::MANIFEST;
 
     fn facts(of: &[(&str, &str)]) -> Facts {
         let about = of.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

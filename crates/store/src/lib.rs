@@ -8,12 +8,14 @@
 //!        states/*.index.parquet        for each row group, copies of the earlier rows that are still open when it begins
 //!        tables/<table>.parquet        cached analysis tables, with the version of their definition
 //!        labels.json                   the labels, if they were edited after the recording
+//!        tried.json                    the results of `corewise try`, if fixes of its findings were tried
 //! ```
 //!
 //! [`FolderWriter`] writes a folder from a stream of events and stretches, [`Folder`] reads it, and [`write_table`] writes one
 //! table in a format for other tools. Any engine that reads Parquet can read the files: integers are signed, units and
 //! documentation are in the Arrow schema's field metadata, and the metadata of each file has the trace's id (`corewise.trace`).
 
+mod added;
 mod batches;
 mod brief;
 mod chunk;
@@ -40,18 +42,21 @@ mod small;
 mod source;
 mod states_out;
 mod symbolized;
+mod tried;
 mod values;
 mod words;
 mod writer;
 
+pub use added::with_added;
 pub use batches::{schema, text_array};
 pub use brief::BriefStretch;
 pub use error::Error;
 pub use folder::{Folder, states_name};
 pub use format::{EachRows, Format, RowsSource, StateRows, TableWriter, write_table};
-pub use labels::{LABELS, Labels, edited_labels, labels_file, with_edited_labels, write_labels};
+pub use labels::{LABELS, Labels, edited_labels, labels_file, write_labels};
 pub use manifest::{AnomalyRow, ContentHash, FORMAT_VERSION, FileInfo, MANIFEST, Manifest, SourceFile, UPGRADES};
 pub use redact::{REDACTED, has_path, redact};
 pub use sheet::TRACE_KEY;
 pub use source::{Checksum, SourceId, source_id_of_files, trace_id_of_recording, trace_id_of_sources};
+pub use tried::{TRIED, add_trial, trials};
 pub use writer::{FolderWriter, PART_SHIFT, WriterOptions};

@@ -11,17 +11,20 @@
 
 mod applier;
 mod cgroup;
+mod command;
 mod files;
 mod journal;
 mod outcome;
 mod plan;
 mod processes;
+mod rights;
 mod setting;
 mod workers;
 
 pub use applier::{Applied, Applier, Scope};
 pub use journal::{Journal, Undone, journals, undo};
-pub use outcome::{Measure, Outcome, Run, Saving, Verdict};
+pub use outcome::{Measure, Outcome, Run, Saving};
 pub use plan::{Plan, Step, plan};
 pub use processes::{Selector, may_change};
+pub use rights::Rights;
 pub use setting::Setting;

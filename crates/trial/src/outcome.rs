@@ -1,5 +1,6 @@
 //! What a fix changed, from the runs without and with it.
 
+use model::TrialVerdict as Verdict;
 use serde::{Deserialize, Serialize};
 use stats::{Effect, Scale};
 
@@ -31,22 +32,6 @@ pub struct Run {
     pub has_finding: Option<bool>,
     /// The number of threads that the fix was for.
     pub threads: usize,
-}
-
-/// What a fix did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The 95 % interval lies below −2 %.
-    Helped,
-    /// The 95 % interval contains changes of less than 2 %.
-    NoEffect,
-    /// The 95 % interval lies above 2 %.
-    Harmed,
-    /// Too few pairs for an interval.
-    TooFewPairs,
-    /// No thread that the fix is for was found, or its file never existed.
-    NotApplied,
 }
 
 /// A saving of time and its range, ns.

@@ -2,8 +2,7 @@
 
 use crate::applier::AUTOGROUPS;
 use crate::cgroup::Hierarchy;
-use crate::workers::{VARIABLES, with_workers};
-use crate::{Setting, files};
+use crate::{Setting, command, files, workers};
 use model::{CoreType, CpuId, Fix, Policy, QuotaOf};
 use std::path::{Path, PathBuf};
 
@@ -137,15 +136,19 @@ fn parse_list(text: &str) -> Option<Vec<CpuId>> {
 /// Why a fix cannot be applied: a sentence without a full stop.
 const OF_CODE: &str = "it needs a change of the program";
 
-/// Plans how to apply a fix. `command`: what is started, if it is not a running process.
+/// Plans how to apply a fix. `started`: the command, if it is not a running process.
 ///
 /// # Errors
 /// It needs a change of code, of the configuration of a system that is started anew, or of another machine; or it is not safe here: a
 /// sentence without a full stop.
-pub fn plan(fix: &Fix, command: Option<&[String]>) -> Result<Plan, String> {
+pub fn plan(fix: &Fix, started: Option<&[String]>) -> Result<Plan, String> {
     let threads = |setting| Ok(Plan::of([Step::Threads(setting)]));
-    let started = |plan: Plan| match command {
-        Some(_) => Ok(plan),
+    let at_start = |mut plan: Plan, workers: Option<u32>| match started {
+        Some(words) => {
+            let variables: Vec<_> = plan.variables().map(|(name, value)| (name, value.to_owned())).collect();
+            plan.steps.extend(command::changed(words, &variables, workers).map(Step::Command));
+            Ok(plan)
+        }
         None => Err("it takes effect when the program starts: give the command after --".to_owned()),
     };
     match fix {
@@ -165,24 +168,26 @@ pub fn plan(fix: &Fix, command: Option<&[String]>) -> Result<Plan, String> {
         }
         Fix::TimerSlack { slack, .. } => threads(Setting::TimerSlack(slack.0.unsigned_abs())),
         Fix::PoolSize { size, .. } => {
-            let mut plan = Plan::of(VARIABLES.map(|name| variable(name, size)));
-            plan.steps.extend(command.and_then(|words| with_workers(words, *size)).map(Step::Command));
-            started(plan.noting("effective if the number of workers follows one of these variables or options"))
+            let steps = workers::variables(*size).map(|(name, value)| variable(name, value));
+            let plan =
+                Plan::of(steps).noting("effective if the number of workers follows one of these variables or options");
+            at_start(plan, Some(*size))
         }
         Fix::Block { .. } => {
             let steps =
                 [variable("OMP_WAIT_POLICY", "passive"), variable("GOMP_SPINCOUNT", 0), variable("KMP_BLOCKTIME", 0)];
-            started(Plan::of(steps).noting("effective in programs that use OpenMP"))
+            at_start(Plan::of(steps).noting("effective in programs that use OpenMP"), None)
         }
-        Fix::Chunks { .. } => started(
-            Plan::of([variable("OMP_SCHEDULE", "dynamic")]).noting("effective in OpenMP loops with schedule(runtime)"),
-        ),
+        Fix::Chunks { .. } => {
+            let steps = [variable("OMP_SCHEDULE", "dynamic")];
+            at_start(Plan::of(steps).noting("effective in OpenMP loops with schedule(runtime)"), None)
+        }
         Fix::Heap { .. } => {
             let mb = memory_mb().unwrap_or(2048) / 4;
             let java = format!("-Xmx{mb}m -Xmn{}m", mb / 2);
             let steps =
                 [variable("_JAVA_OPTIONS", java), variable("GOGC", 400), variable("DOTNET_GCgen0size", "0x4000000")];
-            started(Plan::of(steps).noting("effective in the Java, Go and .NET runtimes"))
+            at_start(Plan::of(steps).noting("effective in the Java, Go and .NET runtimes"), None)
         }
         Fix::Quota { more_percent, cgroup: Some(of), .. } => quota(of, *more_percent),
         Fix::Quota { cgroup: None, .. } => Err("the cgroup with the quota was not recorded".to_owned()),

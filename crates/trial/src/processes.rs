@@ -1,14 +1,15 @@
 //! Which threads a fix is for: threads of a tree of processes, or of other processes of the same user, by name (proc(5)).
 
+use model::pool_name;
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 
 /// Threads by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Selector {
-    /// The threads' name, as far as the kernel keeps it. Where `is_role` is set, digits stand for any number.
+    /// The threads' name, as far as the kernel keeps it.
     pub name: String,
-    /// Whether the fix is for all threads whose names differ in their numbers only.
+    /// Whether the fix is for all threads of the same pool ([`pool_name`]).
     pub is_role: bool,
     /// The name of the process's first thread, for threads outside of the tree.
     pub process: String,
@@ -18,18 +19,8 @@ impl Selector {
     /// Whether it selects a thread of this name.
     #[must_use]
     pub fn takes(&self, name: &str) -> bool {
-        if self.is_role { is_alike(&self.name, name) } else { self.name == name }
+        if self.is_role { pool_name(&self.name) == pool_name(name) } else { self.name == name }
     }
-}
-
-/// Whether two names are equal but for their numbers.
-fn is_alike(a: &str, b: &str) -> bool {
-    let parts = |name: &str| -> Vec<String> {
-        name.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()).map(str::to_owned).collect()
-    };
-    let begins = |name: &str| name.starts_with(|c: char| c.is_ascii_digit());
-    let ends = |name: &str| name.ends_with(|c: char| c.is_ascii_digit());
-    parts(a) == parts(b) && begins(a) == begins(b) && ends(a) == ends(b)
 }
 
 /// A thread that exists.
@@ -131,11 +122,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_role_is_a_name_without_its_numbers() {
+    fn a_role_is_a_name_without_its_number() {
         let role = |name: &str| Selector { name: name.to_owned(), is_role: true, process: String::new() };
-        assert!(role("pool-1-thread-7").takes("pool-12-thread-7"));
-        assert!(!role("pool-1-thread-7").takes("pool-1-thread"));
-        assert!(!role("w1").takes("1w"));
+        assert!(role("pool-1-thread-7").takes("pool-1-thread-12"));
+        assert!(!role("worker 1").takes("writer 1"));
         assert!(!Selector { is_role: false, ..role("fetch-2") }.takes("fetch-1"));
     }
 

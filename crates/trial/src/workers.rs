@@ -2,16 +2,29 @@
 
 use std::path::Path;
 
-/// The variables that set the number of threads of a run-time library. Each is read by its library only: OpenMP 6.0 (4.2), rayon, Go
-/// (package runtime), tokio, OpenBLAS and oneMKL document theirs.
-pub(crate) const VARIABLES: [&str; 6] = [
-    "OMP_NUM_THREADS",
-    "RAYON_NUM_THREADS",
-    "GOMAXPROCS",
-    "TOKIO_WORKER_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
+/// The variables that set the number of threads of a run-time library or the default of a program, and what comes before the number. Each is
+/// read by its library or program only: OpenMP 6.0 (4.2), rayon, Go (package runtime), tokio, OpenBLAS, oneMKL, Julia, make(1), xz(1), zstd(1), pigz(1), cargo
+/// and cmake document theirs.
+const VARIABLES: [(&str, &str); 13] = [
+    ("OMP_NUM_THREADS", ""),
+    ("RAYON_NUM_THREADS", ""),
+    ("GOMAXPROCS", ""),
+    ("TOKIO_WORKER_THREADS", ""),
+    ("OPENBLAS_NUM_THREADS", ""),
+    ("MKL_NUM_THREADS", ""),
+    ("JULIA_NUM_THREADS", ""),
+    ("MAKEFLAGS", "-j"),
+    ("XZ_DEFAULTS", "-T"),
+    ("ZSTD_NBTHREADS", ""),
+    ("PIGZ", "-p"),
+    ("CARGO_BUILD_JOBS", ""),
+    ("CMAKE_BUILD_PARALLEL_LEVEL", ""),
 ];
+
+/// The variables for this number of workers.
+pub(crate) fn variables(workers: u32) -> impl Iterator<Item = (&'static str, String)> {
+    VARIABLES.iter().map(move |(name, before)| (*name, format!("{before}{workers}")))
+}
 
 /// How an option takes its value.
 #[derive(Clone, Copy)]
@@ -46,9 +59,14 @@ const PROGRAMS: [(&[&str], &[Form]); 14] = [
     (&["samtools"], &[Short("-@"), Long("--threads")]),
 ];
 
+/// The name of a program, without its folder.
+pub(crate) fn base_name(word: &str) -> &str {
+    Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
 /// Returns a command with another number of workers; `None` if it is not one of the programs.
 pub(crate) fn with_workers(command: &[String], workers: u32) -> Option<Vec<String>> {
-    let name = Path::new(command.first()?).file_name()?.to_str()?;
+    let name = base_name(command.first()?);
     let (_, forms) = PROGRAMS.iter().find(|(names, _)| names.contains(&name))?;
     let mut changed = command.to_vec();
     for form in *forms {

@@ -6,6 +6,7 @@ use crate::failure::{ERROR, Failure, OK};
 use crate::output::print;
 use capture::{Finding, Verdict};
 use std::fmt::Write;
+use trial::Rights;
 
 const AFTER: &str = "\
 Examples:
@@ -25,7 +26,7 @@ pub struct Args {}
 /// The output cannot be written.
 pub fn run(_: &Args, global: &Global) -> Result<u8, Failure> {
     let findings = capture::doctor();
-    print(&(build_note() + &format_findings(&findings, &[object_stores()], global.color.wanted())))?;
+    print(&(build_note() + &format_findings(&findings, &[trials(), object_stores()], global.color.wanted())))?;
     Ok(if findings.iter().any(|f| f.verdict == Verdict::Bad) { ERROR } else { OK })
 }
 
@@ -38,6 +39,24 @@ fn build_note() -> String {
     format!(
         "note: this is a build of the {profile}: recording costs more than with the installed one (make install)\n\n"
     )
+}
+
+/// Which fixes `corewise try` can apply here.
+fn trials() -> Finding {
+    let of = Rights::of_this_process();
+    let left = trial::journals().unwrap_or_default().into_iter().any(|(_, runs)| !runs);
+    let (verdict, detail, remedy) = match (left, of.raises_priorities && of.writes_kernel_files) {
+        (true, _) => (Verdict::Partial, "a killed trial left changes".to_owned(), Some("corewise try --undo")),
+        (false, true) => {
+            let cgroups = of.cgroups.map_or_else(String::new, |version| format!(", cgroups (version {version})"));
+            (Verdict::Good, format!("settings of threads{cgroups}, settings of the kernel"), None)
+        }
+        (false, false) => {
+            let detail = "only lower priorities, CPU affinity, and options and variables of commands";
+            (Verdict::Partial, detail.to_owned(), Some("run as root for the others"))
+        }
+    };
+    Finding { name: "trials of fixes", verdict, detail, remedy: remedy.map(str::to_owned) }
 }
 
 /// Whether this build reads recordings in object stores.

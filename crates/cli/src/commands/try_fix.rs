@@ -9,8 +9,9 @@ use clap::builder::RangedU64ValueParser;
 use compare::ab::{Limits, new_seed};
 use diagnose::Target;
 use model::Ns;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trial::Outcome;
 
 const AFTER: &str = "\
 Examples:
@@ -162,5 +163,14 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         Form::Text => trying::summary(&chosen, &outcome),
         Form::Json => trying::json(&chosen, &outcome),
     })?;
+    keep(trace, &chosen, &outcome);
     Ok(if stopped { INCOMPLETE } else { OK })
+}
+
+/// Keeps the result with the recording. That it cannot be kept does not make it wrong.
+fn keep(trace: &Path, chosen: &Chosen, outcome: &Outcome) {
+    match engine::add_trial(trace, chosen.tried(outcome)) {
+        Ok(()) => say(&format!("kept with {} (`corewise diagnose` shows it)", trace.display())),
+        Err(why) => say(&format!("note: the result was not kept: {why}")),
+    }
 }

@@ -6,9 +6,11 @@ use compare::ab::command_processes;
 use diagnose::{Finding, Objective, ObjectiveKind, Options, Target};
 use engine::Session;
 use model::tables::threads;
+use model::{Ns, Tried, pool_name};
 use std::collections::BTreeMap;
 use std::path::Path;
-use trial::{Measure, Plan, Saving, Selector, plan};
+use std::time::{SystemTime, UNIX_EPOCH};
+use trial::{Measure, Outcome, Plan, Saving, Selector, plan};
 
 /// How the user names a finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -107,6 +109,31 @@ impl Chosen {
         }
     }
 
+    /// The result, as it is kept with the recording.
+    pub fn tried(&self, of: &Outcome) -> Tried {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let kind = serde_json::to_value(&self.finding.change).ok();
+        let kind = kind.and_then(|fix| Some(fix.get("kind")?.as_str()?.to_owned())).unwrap_or_default();
+        let ns = |ns: f64| Ns(ns.round() as i64);
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Tried {
+            rule: self.finding.rule.to_owned(),
+            thread: self.finding.threads.first().map_or_else(String::new, |claim| claim.name.clone()),
+            fix: kind,
+            verdict: of.verdict,
+            pairs: count(of.pairs),
+            change: of.change,
+            interval: of.interval,
+            predicted_ns: self.finding.recoverable_ns,
+            predicted_range_ns: self.finding.range_ns,
+            saved_ns: ns(of.measured.ns),
+            saved_range_ns: of.measured.range.map(|range| range.map(ns)),
+            found: of.found.map(count),
+            at_unix_s: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
+            corewise: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
     /// What the finding predicts.
     pub fn predicted(&self) -> Saving {
         let range = self.finding.range_ns.map(|ns| ns.0 as f64);
@@ -158,10 +185,7 @@ fn threads_of(session: &Session, finding: &Finding) -> Result<(Option<Selector>,
     };
     let name = names.into_iter().next().unwrap_or(of_fix.name);
     let process = pid.and_then(|pid| processes.get(&pid).cloned()).unwrap_or_default();
-    // Several threads whose names differ in their numbers are one role.
-    let roles = finding.threads.iter().filter(|claim| {
-        claim.name != name && Selector { name: name.clone(), is_role: true, process: String::new() }.takes(&claim.name)
-    });
-    let is_role = roles.count() > 0;
+    // Several threads whose names differ in their number are one pool.
+    let is_role = finding.threads.iter().any(|of| of.name != name && pool_name(&of.name) == pool_name(&name));
     Ok((Some(Selector { name, is_role, process }), is_own))
 }

@@ -10,6 +10,7 @@ use crate::output::say;
 use crate::progress::Line;
 use compare::ab::{Decision, Disturbance, Limits, Order, Side, decide, measure, pause, time_left};
 use diagnose::{ObjectiveKind, Options};
+use model::pool_name;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use trial::{Applied, Applier, Journal, Outcome, Run, Scope};
@@ -233,7 +234,7 @@ impl Trial<'_> {
         };
         let diagnosis = diagnose::diagnose(&session, &options)?;
         let is_same = |finding: &&diagnose::Finding| {
-            let names = |of: &diagnose::Finding| of.threads.first().map(|claim| text::role(&claim.name));
+            let names = |of: &diagnose::Finding| of.threads.first().map(|claim| pool_name(&claim.name).to_owned());
             finding.rule == self.chosen.finding.rule && names(finding) == names(&self.chosen.finding)
         };
         let has_finding = (!diagnosis.checked.is_empty()).then(|| diagnosis.findings.iter().any(|of| is_same(&of)));

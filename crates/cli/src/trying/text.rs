@@ -3,12 +3,12 @@
 use super::Chosen;
 use super::recorder::Load;
 use compare::ab::Decision;
-use model::Ns;
 use model::words::{percent_of, plural, time, untied};
+use model::{Ns, TrialVerdict as Verdict, pool_name};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
-use trial::{Measure, Outcome, Run, Selector, Verdict};
+use trial::{Measure, Outcome, Run, Selector};
 
 fn ns(of: f64) -> String {
     untied(&time(Ns(of.round() as i64)))
@@ -18,22 +18,9 @@ fn count(n: usize, word: &str) -> String {
     untied(&plural(n as u64, word))
 }
 
-/// The name of threads, with `N` for numbers where these do not matter.
+/// The name of threads.
 pub fn shown(selector: &Selector) -> String {
-    if selector.is_role { role(&selector.name) } else { selector.name.clone() }
-}
-
-/// A name with `N` for each number.
-pub fn role(name: &str) -> String {
-    let mut text = String::new();
-    for c in name.chars() {
-        match c.is_ascii_digit() {
-            true if text.ends_with('N') => {}
-            true => text.push('N'),
-            false => text.push(c),
-        }
-    }
-    text
+    if selector.is_role { format!("{} with any number", pool_name(&selector.name)) } else { selector.name.clone() }
 }
 
 /// The progress of the pairs.
@@ -124,11 +111,9 @@ fn signed(share: f64) -> String {
 /// What the trial showed.
 pub fn summary(chosen: &Chosen, outcome: &Outcome) -> String {
     let what = match outcome.verdict {
-        Verdict::Helped => "helped",
-        Verdict::NoEffect => "no effect",
-        Verdict::Harmed => "harmed",
         Verdict::TooFewPairs => "unknown, as there are too few pairs",
         Verdict::NotApplied => "unknown, as the fix was not applied in every run",
+        shown => shown.as_str(),
     };
     let mut text = format!("{}. {}: {what}", chosen.number, chosen.finding.rule);
     let [a, b] = outcome.medians.map(ns);

@@ -186,6 +186,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, sums: Pieces, tids: &BTreeMap<Thre
             what: format!("Make the pieces of {name} {LARGER} times as large"),
             linux: format!("take {LARGER} pieces of {name} at a time (OpenMP: schedule(dynamic, {LARGER}))"),
             windows: format!("take {LARGER} pieces of {name} at a time with InterlockedAdd"),
+            side_effect: Some("larger pieces share the end of the work less evenly"),
         },
         assumptions: vec![
             format!("with pieces {LARGER} times as large, 1/{LARGER} of the time between them is left"),

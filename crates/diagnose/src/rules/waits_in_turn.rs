@@ -84,6 +84,7 @@ fn finding(ctx: &RuleContext<'_>, of: &Turns) -> Result<Finding, EngineError> {
             what: format!("Let {name} send all requests before it waits for the first answer"),
             linux,
             windows,
+            ..finding.action
         },
         assumptions: vec![
             "no request needs the answer to a former one (lower bound: each does)".to_owned(),

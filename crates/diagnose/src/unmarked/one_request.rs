@@ -99,6 +99,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Optio
             what: format!("Let {name} have several requests under way at a time"),
             windows: linux.clone(),
             linux,
+            ..finding.action
         },
         assumptions: vec![
             "no request depends on the answer to the one before (lower bound: half of that is gained)".to_owned(),
