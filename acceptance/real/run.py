@@ -369,6 +369,8 @@ def stated(pairs, runs, out):
 def try_fix(pair, trace, number, runs):
     """Tries the fix of a finding of a recording; returns what it did, or why it cannot be tried."""
     command = [corewise.BINARY, "try", str(trace), str(number), "--pairs", str(runs), "--format", "json"]
+    if pair.metric != "wall":
+        command += ["--metric", pair.metric, *["--more-is-better"] * pair.higher_is_better]
     with Server(pair, "bad"):
         done = subprocess.run([*command, "--", *bash(pair.of("bad", "bad"), folder_of(pair))], env=environment(), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True)

@@ -15,7 +15,7 @@ use crate::worst::{self, add_worst};
 use engine::{EngineError, PathObjective, Session};
 use model::tables::threads;
 use model::words::{plural, time};
-use model::{Fix, Ns, Span, Table, TableDef, ThreadKey, Tid, TriedSum, pool_name};
+use model::{Fix, Ns, Policy, Span, Table, TableDef, ThreadKey, Tid, TriedSum, pool_name};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -183,8 +183,12 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         for finding in &mut diagnosis.findings {
             leave_out_ended(finding, &ended);
             finding.tried = tried(session, finding);
-            if matches!(finding.change, Fix::Nice { .. }) && ctx.autogroup() == Some(true) {
-                finding.action.linux += NICE_IN_SESSION;
+            if ctx.autogroup() == Some(true) {
+                finding.action.linux += match finding.change {
+                    Fix::Nice { .. } => NICE_IN_SESSION,
+                    Fix::Policy { policy: Policy::Idle, .. } => IDLE_IN_SESSION,
+                    _ => "",
+                };
             }
             let shares_out = RULES.iter().any(|rule| rule.id == finding.rule && rule.shares_out_work);
             if full.as_ref().filter(|_| shares_out).is_some_and(|full| full.limit(finding)) {
@@ -237,6 +241,9 @@ fn nothing_to_check(session: &Session, span: Span) -> Result<Option<String>, Eng
 /// What to do where a nice value has no effect (sched(7), "The autogroup feature").
 const NICE_IN_SESSION: &str = "; autogroup is on, so this counts within one session: for a program of another terminal or service, write the nice \
                                value to /proc/PID/autogroup";
+
+const IDLE_IN_SESSION: &str = "; autogroup is on, so this counts within one session: for a program of another terminal or service, write 19 to \
+                               /proc/PID/autogroup";
 
 /// Why a recording may have no events, and what to do.
 const OF_NOTHING: &str = "nothing was recorded, no event and no sample: the program may have ended before the first one (record for longer, or \

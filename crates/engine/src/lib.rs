@@ -45,7 +45,7 @@ pub use source::{HEAD, may_be_recording};
 pub use store::schema as arrow_schema;
 pub use store::{Format, REDACTED, SourceFile, TableWriter, states_name, trace_id_of_recording};
 /// The labels of a recording, and the file with those that were edited.
-pub use store::{LABELS, Labels, add_trial, edited_labels, labels_file, write_labels};
+pub use store::{LABELS, Labels, TRIED, add_trial, added_files, edited_labels, labels_file, write_labels};
 pub use summary::{AnomalyRow, LawRow, Summary};
 /// Where symbols are looked up.
 pub use symbolize::{NameCounts, Symbolized, files_without_names, symbolize};

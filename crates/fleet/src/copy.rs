@@ -217,13 +217,13 @@ fn there_already() -> FleetError {
     FleetError::Request("something else has this name there: nothing is overwritten".to_owned())
 }
 
-/// The files of a recording that are copied, below its folder; for a file, it and its labels. The manifest is last: without it, what was copied is no
+/// The files of a recording that are copied, below its folder; for a file, it and what was added to it. The manifest is last: without it, what was copied is no
 /// recording.
 fn files(found: &Found, at: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut all = Vec::new();
     if found.kind == Kind::File {
         all.push(at.to_owned());
-        all.extend(Some(engine::labels_file(at)).filter(|labels| labels.is_file()));
+        all.extend(engine::added_files(at).into_iter().filter(|added| added.is_file()));
         return Ok(all);
     }
     let mut folders = vec![at.to_owned()];
@@ -269,7 +269,8 @@ fn send(to: &Store, known: Option<&Found>, name: &Path, found: &Found, at: &Path
         } else if path == at {
             Some(name.to_owned())
         } else {
-            Some(runs::labels_key(name))
+            let (own, its) = (at.file_name().unwrap_or_default(), path.file_name().unwrap_or_default());
+            its.to_str().zip(own.to_str()).and_then(|(its, own)| Some(format!("{name}{}", its.strip_prefix(own)?)))
         };
         let key = key.ok_or_else(|| FleetError::Request("a name in it is not UTF-8: rename it".to_owned()))?;
         let file = File::open(&path).map_err(FleetError::io(&path, "reading it"))?;

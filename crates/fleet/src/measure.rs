@@ -80,6 +80,7 @@ fn measured(found: &Found, at: &Path, path: &str) -> Result<Measured, EngineErro
     let diagnosis = diagnose::diagnose(&session, &Options::default())?;
     let mut rows = BTreeMap::new();
     rows.insert("labels", labels(&session, path));
+    rows.insert("trials", trials(&session, path));
     rows.insert("sums", sums(&session, path)?);
     rows.insert("ready", ready(&session, path)?);
     rows.insert("rules", rules(&diagnosis, path));
@@ -172,6 +173,32 @@ fn recording(
 fn labels(session: &Session, path: &str) -> Vec<Vec<Value>> {
     let label = |(name, value): &(String, String)| Some(vec![text(path), text(name.strip_prefix(LABEL)?), text(value)]);
     session.facts().about.iter().filter_map(label).collect()
+}
+
+fn trials(session: &Session, path: &str) -> Vec<Vec<Value>> {
+    let percent = |share: Option<f64>| or_null(share, |share| Value::Float(share * 100.0));
+    let rows = session.facts().tried.iter().map(|of| {
+        vec![
+            text(path),
+            text(&of.rule),
+            text(&of.thread),
+            text(&of.fix),
+            text(of.verdict.as_str()),
+            count(of.pairs.into()),
+            percent(of.change),
+            percent(of.interval.map(|[low, _]| low)),
+            percent(of.interval.map(|[_, high]| high)),
+            of.predicted_ns.into(),
+            of.predicted_range_ns[0].into(),
+            of.predicted_range_ns[1].into(),
+            or_null(of.saved_ns, Value::from),
+            count(of.found[0].into()),
+            count(of.found[1].into()),
+            Value::Int(of.at_unix_s.saturating_mul(1_000_000_000)),
+            text(&of.corewise),
+        ]
+    });
+    rows.collect()
 }
 
 fn sums(session: &Session, path: &str) -> Result<Vec<Vec<Value>>, EngineError> {

@@ -20,8 +20,8 @@ use stores::{Store, StoreError};
 /// The label that protects a recording, and its value.
 const PROTECTED: (&str, &str) = ("keep", "yes");
 /// What a trace folder has. One with anything else is not removed: it is not ours.
-const OURS: [&str; 8] =
-    ["manifest.json", "processes.json", engine::LABELS, "events", "states", "tables", "levels", "spool"];
+const OURS: [&str; 9] =
+    ["manifest.json", "processes.json", engine::LABELS, engine::TRIED, "events", "states", "tables", "levels", "spool"];
 /// How the name of a folder ends that is being removed.
 const REMOVING: &str = ".removing";
 
@@ -275,11 +275,13 @@ fn remove_one(removal: &Removal) -> Result<(), Error> {
     }
     if is_file {
         parent.remove(name)?;
-        let labels = engine::labels_file(path);
-        return labels.file_name().map_or(Ok(()), |labels| match parent.remove(labels) {
-            Err(why) if why.kind() != ErrorKind::NotFound => Err(why),
-            _ => Ok(()),
-        });
+        for added in engine::added_files(path) {
+            match added.file_name().map_or(Ok(()), |name| parent.remove(name)) {
+                Err(why) if why.kind() != ErrorKind::NotFound => return Err(why),
+                _ => {}
+            }
+        }
+        return Ok(());
     }
     let folder = parent.open_dir(name)?;
     if let Some(other) = folder.names()?.into_iter().find(|name| !OURS.iter().any(|ours| name == *ours)) {

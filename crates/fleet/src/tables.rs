@@ -1,6 +1,6 @@
 //! The tables of a catalogue. Each is a folder of Parquet files, partitioned by the host and the date of the recordings.
 
-use model::Kind::{Bool, Int};
+use model::Kind::{Bool, Float, Int};
 use model::{Col, MadeFrom, Shows, TableDef};
 
 /// The columns that the names of the folders have: they are in no file.
@@ -161,6 +161,32 @@ pub static LABELS: TableDef = table(
     &[PATH, Col::text("key", Shows::Anything, "The key."), Col::text("value", Shows::Anything, "The value.")],
 );
 
+/// One row for each trial of a fix.
+pub static TRIALS: TableDef = table(
+    "trials",
+    "Trials of the fixes of each recording's findings (`corewise try`): how often each rule's advice helps.",
+    &["path", "tried_ns"],
+    &[
+        PATH,
+        word("rule", "The rule of the finding."),
+        Col::text("thread_name", Shows::Name, "The finding's first thread."),
+        word("fix", "The kind of the fix, as in the JSON of `corewise diagnose`."),
+        word("verdict", "`helped`, `no effect`, `harmed`, `too few pairs` or `not applied`."),
+        count("pairs", "Number of pairs of runs."),
+        Col::new("change", Float, "percent", "The change of what was measured; null without one.").or_null(),
+        Col::new("change_low", Float, "percent", "The lower end of its 95 % interval.").or_null(),
+        Col::new("change_high", Float, "percent", "The upper end of its 95 % interval.").or_null(),
+        ns("predicted_ns", "The saving that the finding predicted."),
+        ns("predicted_low_ns", "The lower end of its range."),
+        ns("predicted_high_ns", "The upper end of its range."),
+        ns("saved_ns", "The measured saving; null if no time was measured.").or_null(),
+        count("found_without", "Number of runs without the fix that have the finding."),
+        count("found_with", "Number of runs with the fix that have it."),
+        ns("tried_ns", "When the trial ended, since 1970 (UTC)."),
+        word("corewise", "The version of corewise."),
+    ],
+);
+
 /// One row for each recording that could not be read; not partitioned.
 pub static ERRORS: TableDef = table(
     "errors",
@@ -176,7 +202,7 @@ pub static ERRORS: TableDef = table(
 );
 
 /// The partitioned tables, in the order in which they are written. `recordings` is the last: a recording is in the catalogue when its row there is.
-pub static PARTITIONED: [&TableDef; 6] = [&LABELS, &SUMS, &READY, &RULES, &FINDINGS, &RECORDINGS];
+pub static PARTITIONED: [&TableDef; 7] = [&LABELS, &TRIALS, &SUMS, &READY, &RULES, &FINDINGS, &RECORDINGS];
 
 /// All tables, in the order in which users see them.
-pub static ALL: [&TableDef; 7] = [&RECORDINGS, &FINDINGS, &RULES, &SUMS, &READY, &LABELS, &ERRORS];
+pub static ALL: [&TableDef; 8] = [&RECORDINGS, &FINDINGS, &RULES, &SUMS, &READY, &LABELS, &TRIALS, &ERRORS];

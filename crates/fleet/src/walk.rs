@@ -1,7 +1,7 @@
 //! What in a folder is a recording: trace folders, interrupted recordings, and files. Links are not followed.
 
 use crate::catalogue;
-use engine::LABELS;
+use engine::{LABELS, TRIED};
 use std::fs::Metadata;
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::MetadataExt as _;
@@ -38,7 +38,7 @@ pub(crate) struct Found {
     pub(crate) kind: Kind,
     /// Its size, without caches.
     pub(crate) bytes: i64,
-    /// When it or its labels were last changed, ns since 1970.
+    /// When it or what was added to it, as labels, was last changed, ns since 1970.
     pub(crate) modified_ns: i64,
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn recording(folder: &Path) -> Result<Option<Found>> {
     };
     let (mut bytes, mut changed) = (0, i64::MIN);
     sizes(folder, 0, &mut bytes)?;
-    for name in [MANIFEST, LABELS, SPOOL] {
+    for name in [MANIFEST, LABELS, TRIED, SPOOL] {
         changed = exists(name)?.map_or(changed, |of| changed.max(modified(&of)));
     }
     Ok(Some(Found { path: folder.to_owned(), kind, bytes, modified_ns: changed }))
@@ -140,9 +140,10 @@ fn sizes(folder: &Path, depth: usize, bytes: &mut i64) -> Result<()> {
 /// What a file is; not by links.
 pub(crate) fn file(path: &Path) -> Result<Found> {
     let of = std::fs::symlink_metadata(path)?;
-    let labels = std::fs::symlink_metadata(engine::labels_file(path)).map_or(i64::MIN, |of| modified(&of));
+    let added = engine::added_files(path).into_iter().filter_map(|file| std::fs::symlink_metadata(file).ok());
+    let added = added.map(|of| modified(&of)).max().unwrap_or(i64::MIN);
     let bytes = i64::try_from(of.len()).unwrap_or(i64::MAX);
-    Ok(Found { path: path.to_owned(), kind: Kind::File, bytes, modified_ns: modified(&of).max(labels) })
+    Ok(Found { path: path.to_owned(), kind: Kind::File, bytes, modified_ns: modified(&of).max(added) })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::catalogue::ABOUT;
 use crate::error::FleetError;
 use crate::runs::{below, is_cache, labels_key};
 use crate::walk::{Found, Kind, MANIFEST, NO_RECORDINGS, SPOOL, Walk};
-use engine::LABELS;
+use engine::{LABELS, TRIED};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stores::Store;
@@ -13,9 +13,9 @@ use stores::Store;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Folder {
     bytes: i64,
-    /// When the manifest, or the labels, were written.
+    /// When the manifest, or what was added to it, was written.
     manifest_ns: Option<i64>,
-    labels_ns: Option<i64>,
+    added_ns: Option<i64>,
     is_catalogue: bool,
 }
 
@@ -59,7 +59,7 @@ impl Listed {
         of.bytes = of.bytes.saturating_add(bytes);
         match name {
             MANIFEST => of.manifest_ns = Some(modified_ns),
-            LABELS => of.labels_ns = Some(modified_ns),
+            LABELS | TRIED => of.added_ns = of.added_ns.max(Some(modified_ns)),
             ABOUT => of.is_catalogue = true,
             _ if name.ends_with(LABELS) => drop(self.labels.insert(key.to_owned(), modified_ns)),
             _ if name.starts_with('.') || NO_RECORDINGS.iter().any(|end| name.ends_with(end)) => {}
@@ -102,7 +102,7 @@ impl Listed {
         let mut found: Vec<Found> = Vec::new();
         for (key, (kind, bytes)) in traces {
             let of = self.folders.get(key).copied().unwrap_or_default();
-            let modified_ns = of.manifest_ns.max(of.labels_ns).unwrap_or(0);
+            let modified_ns = of.manifest_ns.max(of.added_ns).unwrap_or(0);
             found.push(Found { path: path(key), kind, bytes, modified_ns });
         }
         for (key, bytes, modified_ns) in &self.files {

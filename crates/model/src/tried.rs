@@ -54,8 +54,8 @@ pub struct Tried {
     pub predicted_ns: Ns,
     /// The range of the prediction, ns.
     pub predicted_range_ns: [Ns; 2],
-    /// The measured saving, ns.
-    pub saved_ns: Ns,
+    /// The measured saving, ns; `None` if no time was measured.
+    pub saved_ns: Option<Ns>,
     /// Its 95 % interval, ns.
     pub saved_range_ns: Option<[Ns; 2]>,
     /// In how many runs the finding was there, without and with the fix.

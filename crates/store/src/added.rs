@@ -27,6 +27,12 @@ pub fn with_added(recording: &Path, facts: &mut Facts) {
     tried::with_trials(recording, facts);
 }
 
+/// The files that may have been added to a recording; each may not exist.
+#[must_use]
+pub fn added_files(recording: &Path) -> [PathBuf; 2] {
+    [labels::LABELS, tried::TRIED].map(|name| file(recording, name))
+}
+
 /// The file of this name of a recording, which may not exist.
 pub(crate) fn file(recording: &Path, name: &str) -> PathBuf {
     let (folder, name) = place(recording, name);

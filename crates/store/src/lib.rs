@@ -47,7 +47,7 @@ mod values;
 mod words;
 mod writer;
 
-pub use added::with_added;
+pub use added::{added_files, with_added};
 pub use batches::{schema, text_array};
 pub use brief::BriefStretch;
 pub use error::Error;

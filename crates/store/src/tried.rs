@@ -68,7 +68,7 @@ mod tests {
             interval: Some([-0.5, -0.3]),
             predicted_ns: Ns(5),
             predicted_range_ns: [Ns(4), Ns(6)],
-            saved_ns: Ns(5),
+            saved_ns: Some(Ns(5)),
             saved_range_ns: None,
             found: [10, 0],
             at_unix_s: at,

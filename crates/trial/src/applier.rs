@@ -20,6 +20,8 @@ const EVERY: Duration = Duration::from_millis(20);
 const MANY: usize = 200;
 const EVERY_OF_MANY: Duration = Duration::from_millis(100);
 
+/// The nice value of a session whose threads get SCHED_IDLE.
+const LOWEST: i8 = 19;
 /// Whether sessions share CPUs evenly.
 pub(crate) const AUTOGROUPS: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
@@ -143,8 +145,10 @@ impl Work {
             match step {
                 Step::Threads(setting) => {
                     self.give(thread, &setting)?;
-                    if let Setting::Nice(nice) = setting {
-                        self.give_session(thread.pid, nice)?;
+                    match setting {
+                        Setting::Nice(nice) => self.give_session(thread.pid, nice)?,
+                        Setting::Policy { policy: libc::SCHED_IDLE, .. } => self.give_session(thread.pid, LOWEST)?,
+                        _ => {}
                     }
                 }
                 Step::Weight(weight) => {
@@ -181,7 +185,7 @@ impl Work {
         }
     }
 
-    /// A nice value counts within a session only, where autogroups are on: that of another session gets the value too.
+    /// A nice value and SCHED_IDLE count within a session only, where autogroups are on: another session gets the value too.
     fn give_session(&mut self, pid: i32, nice: i8) -> Result<()> {
         let is_on = files::value(Path::new(AUTOGROUPS)).is_ok_and(|on| on == "1");
         let (own, its) = (files::session(std::process::id().cast_signed()), files::session(pid));

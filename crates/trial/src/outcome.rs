@@ -17,13 +17,25 @@ pub enum Measure {
     Lateness,
     /// How long periods, frames or requests took, in all.
     Response,
+    /// A number that the command prints, of which less is better.
+    Number,
+    /// A number that the command prints, of which more is better.
+    Rate,
+}
+
+impl Measure {
+    /// Whether it is a time, ns.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        !matches!(self, Self::Number | Self::Rate)
+    }
 }
 
 /// One run.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Run {
-    /// What is measured, ns: for each command, or for each of `count`.
-    pub ns: f64,
+    /// What is measured: for each command, or for each of `count`. Times in ns.
+    pub value: f64,
     /// The number of periods, frames or requests; 1 for a command.
     pub count: i64,
     /// The number of those that were late.
@@ -52,7 +64,7 @@ pub struct Outcome {
     pub measure: Measure,
     /// The number of pairs.
     pub pairs: usize,
-    /// The medians without and with it, ns as in [`Run`].
+    /// The medians without and with it, as in [`Run`].
     pub medians: [f64; 2],
     /// The change as a share: −0.1 is 10 % less. `None` if there was nothing without the fix.
     pub change: Option<f64>,
@@ -62,8 +74,8 @@ pub struct Outcome {
     pub late: [(i64, i64); 2],
     /// What the finding predicted.
     pub predicted: Saving,
-    /// What was measured: time saved in each run.
-    pub measured: Saving,
+    /// What was measured: time saved in each run; `None` if no time was measured.
+    pub measured: Option<Saving>,
     /// In how many runs the finding was there, without and with the fix.
     pub found: [usize; 2],
     /// The median number of threads that the fix was for.
@@ -78,7 +90,7 @@ impl Outcome {
     /// Compares runs, `without[i]` and `with[i]` being a pair. `is_applied`: whether the fix was applied in all runs with it.
     #[must_use]
     pub fn new(measure: Measure, without: &[Run], with: &[Run], predicted: Saving, is_applied: bool) -> Self {
-        let each = |runs: &[Run]| runs.iter().map(|run| run.ns).collect::<Vec<_>>();
+        let each = |runs: &[Run]| runs.iter().map(|run| run.value).collect::<Vec<_>>();
         let (a, b) = (each(without), each(with));
         let medians = [median(a.iter().copied()), median(b.iter().copied())];
         let (change, interval) = relative(&a, &b, medians[0]);
@@ -86,17 +98,24 @@ impl Outcome {
             (false, _) => Verdict::NotApplied,
             (true, None) if medians == [0.0; 2] => Verdict::NoEffect,
             (true, None) => Verdict::TooFewPairs,
-            (true, Some([_, high])) if high < -MARGIN => Verdict::Helped,
-            (true, Some([low, _])) if low > MARGIN => Verdict::Harmed,
-            (true, Some(_)) => Verdict::NoEffect,
+            (true, Some([low, high])) => {
+                // Of a rate, more is better.
+                let [low, high] = if measure == Measure::Rate { [-high, -low] } else { [low, high] };
+                if high < -MARGIN {
+                    Verdict::Helped
+                } else if low > MARGIN {
+                    Verdict::Harmed
+                } else {
+                    Verdict::NoEffect
+                }
+            }
         };
         // The predicted saving is that of a whole run.
-        let in_all = |runs: &[Run]| runs.iter().map(|run| run.ns * run.count as f64).collect::<Vec<_>>();
+        let in_all = |runs: &[Run]| runs.iter().map(|run| run.value * run.count as f64).collect::<Vec<_>>();
         let saved = stats::of_runs(&in_all(without), &in_all(with), true, Scale::Difference);
-        let measured = saved.map_or(Saving { ns: 0.0, range: None }, |of: Effect| Saving {
-            ns: -of.estimate,
-            range: of.interval.map(|[low, high]| [-high, -low]),
-        });
+        let measured = saved
+            .filter(|_| measure.is_time())
+            .map(|of: Effect| Saving { ns: -of.estimate, range: of.interval.map(|[low, high]| [-high, -low]) });
         let late = |runs: &[Run]| {
             let of = |value: fn(&Run) -> i64| median(runs.iter().map(|run| value(run) as f64)) as i64;
             (of(|run| run.late), of(|run| run.count))
@@ -117,10 +136,11 @@ impl Outcome {
         }
     }
 
-    /// Whether the measured saving lies in the predicted range; `None` if that has no range.
+    /// Whether the measured saving lies in the predicted range; `None` if that has no range, or no time was measured.
     #[must_use]
     pub fn holds(&self) -> Option<bool> {
-        self.predicted.range.map(|[low, high]| (low..=high).contains(&self.measured.ns))
+        let ([low, high], measured) = self.predicted.range.zip(self.measured)?;
+        Some((low..=high).contains(&measured.ns))
     }
 }
 
@@ -139,8 +159,11 @@ fn relative(a: &[f64], b: &[f64], of: f64) -> (Option<f64>, Option<[f64; 2]>) {
 mod tests {
     use super::*;
 
-    fn runs(ns: &[f64]) -> Vec<Run> {
-        ns.iter().map(|ns| Run { ns: *ns, count: 10, late: 3, has_finding: Some(*ns > 50.0), threads: 2 }).collect()
+    fn runs(values: &[f64]) -> Vec<Run> {
+        values
+            .iter()
+            .map(|value| Run { value: *value, count: 10, late: 3, has_finding: Some(*value > 50.0), threads: 2 })
+            .collect()
     }
 
     fn outcome(a: &[f64], b: &[f64]) -> Outcome {
@@ -158,6 +181,15 @@ mod tests {
         assert_eq!(outcome(&A, &A.map(|ns| ns * 1.5)).verdict, Verdict::Harmed);
         assert_eq!(outcome(&A, &A.map(|ns| ns * 0.99)).verdict, Verdict::NoEffect);
         assert_eq!(outcome(&A[..1], &[50.0]).verdict, Verdict::TooFewPairs);
+    }
+
+    #[test]
+    fn more_of_a_rate_is_better() {
+        let predicted = Saving { ns: 400.0, range: Some([300.0, 500.0]) };
+        let of = |a: &[f64], b: &[f64]| Outcome::new(Measure::Rate, &runs(a), &runs(b), predicted, true);
+        let more = of(&A, &A.map(|rate| rate * 1.5));
+        assert_eq!((more.verdict, more.measured, more.holds()), (Verdict::Helped, None, None));
+        assert_eq!(of(&A, &A.map(|rate| rate * 0.9)).verdict, Verdict::Harmed);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use crate::args::{Global, duration, share};
 use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::output::{print, say};
-use crate::trying::{self, Chosen, Load, Pairs, Trial, Which};
+use crate::trying::{self, Chosen, Load, Metric, Pairs, Trial, Which};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use compare::ab::{Limits, new_seed};
 use diagnose::Target;
 use model::Ns;
+use regex_lite::Regex;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trial::Outcome;
@@ -19,6 +20,7 @@ Examples:
   corewise try run.cw 1 --dry-run -- ./game       show what would be done
   corewise try run.cw pinned-to-one-cpu -- ./game by rule
   corewise try run.cw 2 --pid 1234 --for 5s       a server that runs already
+  corewise try run.cw 1 --metric 'Requests/sec: +([0-9.]+)' --more-is-better -- wrk http://localhost:8080
   corewise try --undo                             undo what a killed trial left
 
 The command, or the process of --pid, is recorded with and without the fix in turn, in pairs of random order. In the runs with the fix, it is applied to the \
@@ -63,6 +65,12 @@ pub struct Args {
     /// What the program is judged by, as in `corewise diagnose`
     #[arg(long, value_name = "OBJECTIVE")]
     objective: Option<Target>,
+    /// Measure a number that the command prints instead: the first group of the last match of this regular expression
+    #[arg(long, value_name = "REGEX", conflicts_with_all = ["pid", "all"], value_parser = |text: &str| Regex::new(text).map_err(|why| why.to_string()))]
+    metric: Option<Regex>,
+    /// With --metric: more is better, as of requests per second
+    #[arg(long, requires = "metric")]
+    more_is_better: bool,
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -140,7 +148,8 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let Some(trace) = &args.trace else { return Err(Failure::usage("give the recording with the finding")) };
     let load = args.load()?;
     let command = (!args.command.is_empty()).then_some(&args.command[..]);
-    let chosen = Chosen::find(trace, &args.finding, args.objective.as_ref(), command, global)?;
+    let metric = args.metric.clone().map(|pattern| Metric { pattern, more_is_better: args.more_is_better });
+    let chosen = Chosen::find(trace, &args.finding, args.objective.as_ref(), command, metric, global)?;
     let pairs = args.pairs(&chosen, &load);
     if args.dry_run {
         print(&trying::dry_run(&chosen, &load, pairs.pairs, pairs.warm_up))?;

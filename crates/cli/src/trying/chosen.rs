@@ -7,6 +7,7 @@ use diagnose::{Finding, Objective, ObjectiveKind, Options, Target};
 use engine::Session;
 use model::tables::threads;
 use model::{Ns, Tried, pool_name};
+use regex_lite::Regex;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -36,6 +37,24 @@ impl std::str::FromStr for Which {
     }
 }
 
+/// A number that a command prints.
+#[derive(Clone, Debug)]
+pub struct Metric {
+    /// What finds it: the last match counts, of it the first group.
+    pub pattern: Regex,
+    /// Whether more of it is better.
+    pub more_is_better: bool,
+}
+
+impl Metric {
+    /// Reads it from what the command printed.
+    pub fn read(&self, printed: &str) -> Option<f64> {
+        let last = self.pattern.captures_iter(printed).last()?;
+        let number = last.get(1).or_else(|| last.get(0))?.as_str();
+        number.trim().replace(',', "").parse().ok().filter(|number: &f64| number.is_finite())
+    }
+}
+
 /// The finding, and what is needed to try its fix.
 pub struct Chosen {
     /// The finding.
@@ -52,6 +71,8 @@ pub struct Chosen {
     pub objective: Objective,
     /// The same, for the recordings of the runs.
     pub target: Target,
+    /// The number that the command prints and that is measured instead.
+    pub metric: Option<Metric>,
 }
 
 impl Chosen {
@@ -64,6 +85,7 @@ impl Chosen {
         which: &Which,
         set: Option<&Target>,
         command: Option<&[String]>,
+        metric: Option<Metric>,
         global: &Global,
     ) -> Result<Self, Failure> {
         let session = global.open_kept(path)?;
@@ -97,11 +119,14 @@ impl Chosen {
             diagnosis.objective.ok_or_else(|| Failure::new("a frame log has no threads: nothing can be tried"))?;
         let target = set.cloned().map_or_else(|| target_of(&objective, command.is_some()), Ok)?;
         let (selector, is_own) = threads_of(&session, &finding)?;
-        Ok(Self { finding, number, plan, selector, is_own, objective, target })
+        Ok(Self { finding, number, plan, selector, is_own, objective, target, metric })
     }
 
     /// What is measured in each run.
     pub fn measure(&self) -> Measure {
+        if let Some(metric) = &self.metric {
+            return if metric.more_is_better { Measure::Rate } else { Measure::Number };
+        }
         match (self.objective.kind, self.objective.deadline_ns) {
             (ObjectiveKind::End | ObjectiveKind::Throughput | ObjectiveKind::Thread, _) => Measure::End,
             (_, Some(_)) => Measure::Lateness,
@@ -126,8 +151,8 @@ impl Chosen {
             interval: of.interval,
             predicted_ns: self.finding.recoverable_ns,
             predicted_range_ns: self.finding.range_ns,
-            saved_ns: ns(of.measured.ns),
-            saved_range_ns: of.measured.range.map(|range| range.map(ns)),
+            saved_ns: of.measured.map(|saved| ns(saved.ns)),
+            saved_range_ns: of.measured.and_then(|saved| saved.range).map(|range| range.map(ns)),
             found: of.found.map(count),
             at_unix_s: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
             corewise: env!("CARGO_PKG_VERSION").to_owned(),

@@ -14,7 +14,7 @@ mod runs;
 mod text;
 mod undo;
 
-pub use chosen::{Chosen, Which};
+pub use chosen::{Chosen, Metric, Which};
 pub use recorder::Load;
 pub use runs::{Pairs, Trial};
 pub use text::{dry_run, json, plan, summary};

@@ -214,17 +214,17 @@ impl Trial<'_> {
         }
         let applied = Applied { failed: None, ..applied };
         let (run, disturbance) = if Signals::stop() {
-            let none = Run { ns: 0.0, count: 0, late: 0, has_finding: None, threads: 0 };
+            let none = Run { value: 0.0, count: 0, late: 0, has_finding: None, threads: 0 };
             (none, Disturbance::default())
         } else {
-            self.measured(&folder, applied.threads)?
+            self.measured(&folder, &recorded.log, applied.threads)?
         };
         self.set_aside(&folder)?;
         Ok(One { run, disturbance, applied })
     }
 
     /// Measures a recording.
-    fn measured(&self, folder: &Path, threads: usize) -> Result<(Run, Disturbance), Failure> {
+    fn measured(&self, folder: &Path, log: &str, threads: usize) -> Result<(Run, Disturbance), Failure> {
         let session = self.global.open_kept(folder)?;
         let of_command = measure(&session)?;
         let options = Options {
@@ -239,14 +239,21 @@ impl Trial<'_> {
         };
         let has_finding = (!diagnosis.checked.is_empty()).then(|| diagnosis.findings.iter().any(|of| is_same(&of)));
         let objective = diagnosis.objective.ok_or_else(|| Failure::new("the run has no objective"))?;
-        let (ns, count, late) = match objective.kind {
-            ObjectiveKind::End | ObjectiveKind::Thread | ObjectiveKind::Throughput => {
+        let (value, count, late) = match (&self.chosen.metric, objective.kind) {
+            (Some(metric), _) => {
+                let printed = crate::ab::of_command(log);
+                let missing = || {
+                    Failure::new(format!("the command printed no number that --metric finds{}", last_lines(printed)))
+                };
+                (metric.read(printed).ok_or_else(missing)?, 1, 0)
+            }
+            (None, ObjectiveKind::End | ObjectiveKind::Thread | ObjectiveKind::Throughput) => {
                 let ns = of_command.wall_ns.ok_or_else(|| Failure::new("the end of the command was not recorded"))?;
                 (ns as f64, 1, 0)
             }
             _ => (objective.late_ns.0 as f64 / objective.count.max(1) as f64, objective.count, objective.late),
         };
-        Ok((Run { ns, count, late, has_finding, threads }, of_command.disturbance))
+        Ok((Run { value, count, late, has_finding, threads }, of_command.disturbance))
     }
 
     /// Removes a recording, or gives it a name of its own.

@@ -35,9 +35,10 @@ pub fn progress(pair: usize, pairs: usize, left: Option<Duration>) -> String {
 /// What one run showed.
 fn of_run(measure: Measure, run: &Run) -> String {
     match measure {
-        Measure::End => ns(run.ns),
-        Measure::Lateness => format!("{} of {} late, by {}", run.late, run.count, ns(run.ns * run.count as f64)),
-        Measure::Response => format!("{} on average", ns(run.ns)),
+        Measure::End => ns(run.value),
+        Measure::Lateness => format!("{} of {} late, by {}", run.late, run.count, ns(run.value * run.count as f64)),
+        Measure::Response => format!("{} on average", ns(run.value)),
+        Measure::Number | Measure::Rate => run.value.to_string(),
     }
 }
 
@@ -100,6 +101,8 @@ fn measured(chosen: &Chosen) -> String {
         Measure::End => "the time to the end of the command".to_owned(),
         Measure::Lateness => format!("by how much {name} is late"),
         Measure::Response => format!("how long {name} takes"),
+        Measure::Number => "the number that the command prints (--metric): less is better".to_owned(),
+        Measure::Rate => "the number that the command prints (--metric): more is better".to_owned(),
     }
 }
 
@@ -116,7 +119,7 @@ pub fn summary(chosen: &Chosen, outcome: &Outcome) -> String {
         shown => shown.as_str(),
     };
     let mut text = format!("{}. {}: {what}", chosen.number, chosen.finding.rule);
-    let [a, b] = outcome.medians.map(ns);
+    let [a, b] = outcome.medians.map(|value| if outcome.measure.is_time() { ns(value) } else { value.to_string() });
     let _ = match outcome.measure {
         Measure::End => write!(text, ": the command ends after {a} without the fix, {b} with it"),
         Measure::Lateness => {
@@ -129,6 +132,7 @@ pub fn summary(chosen: &Chosen, outcome: &Outcome) -> String {
             write!(text, ": late: {of_both}, {a} → {b} late on average")
         }
         Measure::Response => write!(text, ": {a} on average without the fix, {b} with it"),
+        Measure::Number | Measure::Rate => write!(text, ": the command prints {a} without the fix, {b} with it"),
     };
     if let Some(change) = outcome.change {
         let interval = outcome
@@ -139,20 +143,16 @@ pub fn summary(chosen: &Chosen, outcome: &Outcome) -> String {
     text.push('\n');
     let range =
         |of: Option<[f64; 2]>| of.map_or_else(String::new, |[low, high]| format!(" ({} to {})", ns(low), ns(high)));
-    let (predicted, measured) = (outcome.predicted, outcome.measured);
-    let _ = writeln!(
-        text,
-        "  Saving: {}{} predicted, {}{} measured{}",
-        ns(predicted.ns),
-        range(predicted.range),
-        ns(measured.ns),
-        range(measured.range),
-        match outcome.holds() {
-            Some(true) => ": within the predicted range",
-            Some(false) => ": outside of the predicted range",
-            None => "",
-        }
-    );
+    let predicted = outcome.predicted;
+    let _ = write!(text, "  Saving: {}{} predicted", ns(predicted.ns), range(predicted.range));
+    if let Some(measured) = outcome.measured {
+        let _ = write!(text, ", {}{} measured", ns(measured.ns), range(measured.range));
+    }
+    text.push_str(match outcome.holds() {
+        Some(true) => ": within the predicted range\n",
+        Some(false) => ": outside of the predicted range\n",
+        None => "\n",
+    });
     let [without, with] = outcome.found;
     let _ = write!(
         text,
@@ -163,6 +163,11 @@ pub fn summary(chosen: &Chosen, outcome: &Outcome) -> String {
         let _ = write!(text, " The fix was for {} in a run.", count(outcome.threads, "thread"));
     }
     text.push('\n');
+    if outcome.verdict == Verdict::NoEffect && without > with + outcome.pairs / 2 && outcome.measure == Measure::End {
+        text.push_str(
+            "  note: the problem is gone, but the command takes the same time: if it runs for a set time, measure what it prints (--metric)\n",
+        );
+    }
     if without * 2 < outcome.pairs {
         text.push_str("  note: the problem was rare in these runs, so that this says little about the fix\n");
     }

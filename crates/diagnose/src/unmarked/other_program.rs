@@ -51,9 +51,14 @@ pub(crate) fn find(
     let (prio, span) = (priorities::longest(ctx)?, ctx.span().len());
     let (mut queued, mut on_path, mut ready) = (BTreeMap::<_, Queued>::new(), BTreeMap::new(), Ns::ZERO);
     let mut tids = BTreeMap::new();
+    let recorder = ctx.facts().recorder.map(i64::from);
     ctx.each_row(critical_path::Table, |row| {
         let (thread, start, end) = row.all((critical_path::THREAD, critical_path::START_NS, critical_path::END_NS));
         let ns = end - start;
+        // The path of a command begins in the recorder, which starts it.
+        if recorder.is_some() && processes.process(thread) == recorder {
+            return;
+        }
         if row.get(critical_path::STATE) != "ready" {
             add(&mut on_path, thread, ns);
             return;
