@@ -66,7 +66,7 @@ impl Journal {
     fn begin_in(folder: &Path) -> Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let own = std::process::id().cast_signed();
-        for (path, runs) in in_folder(folder)? {
+        if let Some((path, runs)) = in_folder(folder)?.into_iter().next() {
             let what = if runs {
                 "another `corewise try` runs"
             } else {

@@ -6,7 +6,7 @@
 //!   └▶ Applier: watches a tree of processes ── Journal (written first) ──▶ Setting, KernelFile
 //!                                                   │
 //!                                                   └▶ undo: after a run, after Ctrl-C, and by another process after a kill
-//!  measured runs ── Outcome: helped, no effect or harmed, and the saving beside the predicted one
+//!  measured runs ── Outcome: helped, no effect or harmed, and the saving, measured and predicted
 //! ```
 
 mod applier;

@@ -54,7 +54,7 @@ pub(crate) fn user_of(pid: i32) -> Option<u32> {
     std::fs::metadata(format!("/proc/{pid}")).ok().map(|of| of.uid())
 }
 
-/// The user for whom this program runs: with sudo, the one who called it.
+/// The user of this program: with sudo, the one who called it.
 pub(crate) fn user() -> u32 {
     let by_sudo = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
     // SAFETY: no memory is involved.

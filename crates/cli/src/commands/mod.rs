@@ -26,7 +26,7 @@ mod symbolize;
 mod table;
 mod tables;
 mod topo;
-mod try_fix;
+mod r#try;
 mod verify;
 mod view;
 mod watch;
@@ -46,7 +46,7 @@ pub enum Command {
     Report(report::Args),
     View(view::Args),
     Diagnose(diagnose::Args),
-    Try(try_fix::Args),
+    Try(r#try::Args),
     Explain(explain::Args),
     Compare(compare::Args),
     Verify(verify::Args),
@@ -104,7 +104,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Report(args) => report::run(&args, global),
         Command::View(args) => view::run(&args, global),
         Command::Diagnose(args) => diagnose::run(&args, global),
-        Command::Try(args) => try_fix::run(&args, global),
+        Command::Try(args) => r#try::run(&args, global),
         Command::Explain(args) => explain::run(&args),
         Command::Compare(args) => compare::run(&args, global),
         Command::Verify(args) => verify::run(&args, global),

@@ -81,13 +81,14 @@ fn begin(folder: &Folder) -> (Child, i32) {
     let mut trial = corewise(words.into_iter().chain(ANY).chain(["--", &hog, "10"]));
     let trial = trial.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
-    loop {
+    let pid = loop {
         if let Some((pid, libc::SCHED_IDLE)) = policy_of(&hog) {
-            return (trial, pid);
+            break pid;
         }
         assert!(begun.elapsed() < Duration::from_secs(60), "the fix was not applied");
         std::thread::sleep(Duration::from_millis(20));
-    }
+    };
+    (trial, pid)
 }
 
 fn kill(pid: u32, signal: i32) {
