@@ -280,6 +280,7 @@ impl<'a> RuleContext<'a> {
             action: Action { what, linux: change.linux(), windows: change.windows(), side_effect: change.cost() },
             change,
             assumptions: Vec::new(),
+            fixed_tids: Vec::new(),
             tried: None,
             also: Vec::new(),
         }

@@ -181,6 +181,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         let is_of_end = path.objective.kind == ObjectiveKind::End;
         let full = if is_of_end { FullCpus::new(&ctx, &program)? } else { None };
         for finding in &mut diagnosis.findings {
+            finding.fixed_tids = finding.change.threads_mut().map_or_else(Vec::new, |threads| threads.tids.clone());
             leave_out_ended(finding, &ended);
             finding.tried = tried(session, finding);
             if ctx.autogroup() == Some(true) {

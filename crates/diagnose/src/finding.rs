@@ -202,6 +202,9 @@ pub struct Finding {
     pub action: Action,
     /// The same as `action`, in a form that a prediction can simulate.
     pub change: Fix,
+    /// The TIDs of the threads that `change` is for, those of ended threads too, which `change` leaves out.
+    #[serde(skip)]
+    pub fixed_tids: Vec<Tid>,
     /// The assumptions of the estimate.
     pub assumptions: Vec<String>,
     /// How often its fix was tried (`corewise try`), and what it did; `None` if never.

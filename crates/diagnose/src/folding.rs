@@ -136,6 +136,7 @@ mod tests {
             action: Action { what: String::new(), linux: String::new(), windows: String::new(), side_effect: None },
             change: Fix::Smt { on: true },
             assumptions: Vec::new(),
+            fixed_tids: Vec::new(),
             tried: None,
             also: Vec::new(),
         }

@@ -67,7 +67,7 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
             out.line(0, &format!("Costs: {}.", diagnosis.figures.join("; ")));
         }
         if !diagnosis.findings.is_empty() {
-            out.line(0, "Next: `corewise explain RULE` describes a rule; --verbose shows evidence and assumptions.");
+            out.line(0, "Next: `corewise try TRACE 1 -- COMMAND` tries the fix of finding 1; `corewise explain RULE` describes a rule; --verbose shows evidence and assumptions.");
         } else if !diagnosis.account.is_empty() {
             out.line(0, "Next: `corewise table TRACE objective_time` shows all of where the time went.");
         }

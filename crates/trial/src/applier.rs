@@ -111,10 +111,18 @@ impl Work {
             }
         }
         let Some(selector) = self.selector.clone() else { return Ok(()) };
+        // A command may put its processes into a cgroup after they have started. The root has no weight.
+        let weighed = self.plan.steps.iter().any(|step| matches!(step, Step::Weight(_)));
+        let hierarchy = if weighed { Hierarchy::of_this_machine() } else { None };
         for (pid, tid) in self.candidates(&selector) {
             let Some(start) = processes::start_of(tid) else { continue };
             let thread = Running { tid, pid, start };
-            if self.found.contains(&thread) || !processes::name_of(tid).is_some_and(|name| selector.takes(&name)) {
+            if self.found.contains(&thread)
+                || !processes::name_of(tid).is_some_and(|name| selector.takes(&name, tid == pid))
+            {
+                continue;
+            }
+            if weighed && hierarchy.as_ref().and_then(|of| of.of_process(pid)).is_none() {
                 continue;
             }
             self.found.insert(thread.clone());
@@ -152,13 +160,13 @@ impl Work {
                     }
                 }
                 Step::Weight(weight) => {
-                    let hierarchy = Hierarchy::of_this_machine()
-                        .ok_or_else(|| Error::other("no cgroup hierarchy has the CPU controller here"))?;
-                    let folder = hierarchy.of_process(thread.pid).ok_or_else(|| {
-                        Error::other("the threads are in the root cgroup, which has no weight: start the command in a cgroup of its own")
-                    })?;
-                    let (path, value) = hierarchy.weight(&folder, weight);
-                    self.write(&path, &value)?;
+                    let hierarchy = Hierarchy::of_this_machine();
+                    // It may have been moved since.
+                    let folder = hierarchy.as_ref().and_then(|of| Some((of, of.of_process(thread.pid)?)));
+                    if let Some((hierarchy, folder)) = folder {
+                        let (path, value) = hierarchy.weight(&folder, weight);
+                        self.write(&path, &value)?;
+                    }
                 }
                 Step::File { .. } | Step::Variable { .. } | Step::Command(_) => {}
             }

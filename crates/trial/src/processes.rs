@@ -11,14 +11,19 @@ pub struct Selector {
     pub name: String,
     /// Whether the fix is for all threads of the same pool ([`pool_name`]).
     pub is_role: bool,
+    /// Whether it is for the first threads of processes only, or for others only; `None`: for both.
+    pub first: Option<bool>,
     /// The name of the process's first thread, for threads outside of the tree.
     pub process: String,
 }
 
 impl Selector {
-    /// Whether it selects a thread of this name.
+    /// Whether it selects a thread of this name, which is the first of its process or not.
     #[must_use]
-    pub fn takes(&self, name: &str) -> bool {
+    pub fn takes(&self, name: &str, is_first: bool) -> bool {
+        if self.first.is_some_and(|first| first != is_first) {
+            return false;
+        }
         if self.is_role { pool_name(&self.name) == pool_name(name) } else { self.name == name }
     }
 }
@@ -123,10 +128,11 @@ mod tests {
 
     #[test]
     fn a_role_is_a_name_without_its_number() {
-        let role = |name: &str| Selector { name: name.to_owned(), is_role: true, process: String::new() };
-        assert!(role("pool-1-thread-7").takes("pool-1-thread-12"));
-        assert!(!role("worker 1").takes("writer 1"));
-        assert!(!Selector { is_role: false, ..role("fetch-2") }.takes("fetch-1"));
+        let role = |name: &str| Selector { name: name.to_owned(), is_role: true, first: None, process: String::new() };
+        assert!(role("pool-1-thread-7").takes("pool-1-thread-12", false));
+        assert!(!role("worker 1").takes("writer 1", false));
+        assert!(!Selector { is_role: false, ..role("fetch-2") }.takes("fetch-1", false));
+        assert!(!Selector { first: Some(false), ..role("node") }.takes("node", true));
     }
 
     #[test]

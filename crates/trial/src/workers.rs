@@ -42,7 +42,7 @@ enum Form {
 use Form::{Apart, Joined, Long, Short};
 
 /// Programs and their options for the number of workers; the first one is added where none is given. From their manuals.
-const PROGRAMS: [(&[&str], &[Form]); 14] = [
+const PROGRAMS: [(&[&str], &[Form]); 15] = [
     (&["make", "gmake", "ninja", "scons", "ctest", "cargo"], &[Short("-j"), Long("--jobs")]),
     (&["xz", "unxz", "xzcat"], &[Short("-T"), Long("--threads")]),
     (&["zstd", "unzstd"], &[Short("-T"), Long("--threads")]),
@@ -50,7 +50,8 @@ const PROGRAMS: [(&[&str], &[Form]); 14] = [
     (&["lbzip2"], &[Short("-n")]),
     (&["7z", "7za", "7zr", "7zz"], &[Joined("-mmt")]),
     (&["ffmpeg"], &[Apart("-threads")]),
-    (&["x264", "x265", "flac"], &[Long("--threads"), Short("-j")]),
+    (&["x264", "flac"], &[Long("--threads"), Short("-j")]),
+    (&["x265"], &[Long("--pools")]),
     (&["sort"], &[Long("--parallel")]),
     (&["rg", "fd"], &[Short("-j"), Long("--threads")]),
     (&["xargs"], &[Short("-P"), Long("--max-procs")]),
@@ -134,6 +135,7 @@ mod tests {
             ("7z a -mmt=on x.7z f", "7z a -mmt2 x.7z f"),
             ("7z a x.7z f", "7z a -mmt2 x.7z f"),
             ("ffmpeg -threads 8 -i f o", "ffmpeg -threads 2 -i f o"),
+            ("x265 --pools 1 f -o g", "x265 --pools 2 f -o g"),
             ("cargo build", "cargo build -j2"),
             ("sort f", "sort --parallel=2 f"),
         ] {

@@ -183,34 +183,31 @@ fn target_of(objective: &Objective, has_command: bool) -> Result<Target, Failure
 /// The threads of a finding's fix by name, and whether they belong to the recorded program.
 fn threads_of(session: &Session, finding: &Finding) -> Result<(Option<Selector>, bool), Failure> {
     let Some(of_fix) = finding.change.clone().threads_mut().cloned() else { return Ok((None, true)) };
-    let claimed: Vec<_> = finding.threads.iter().filter(|claim| claim.name == of_fix.name).collect();
-    let (mut names, mut pids, mut processes) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+    let (mut found, mut processes) = (Vec::new(), BTreeMap::new());
     session.each(threads::Table, |row| {
         let (tid, pid) = (row.get(threads::TID), row.get(threads::PID));
         let name = row.get(threads::NAME).unwrap_or_default().to_owned();
-        if pid == Some(i64::from(tid.0)) {
-            processes.insert(i64::from(tid.0), name.clone());
-        }
-        let key = row.get(threads::THREAD);
-        let is_of_fix = if claimed.is_empty() {
-            of_fix.tids.contains(&tid) || (of_fix.tids.is_empty() && name == of_fix.name)
-        } else {
-            claimed.iter().any(|claim| claim.thread == key)
-        };
+        let is_first = pid.map(|pid| pid == i64::from(tid.0));
+        let is_of_fix =
+            if finding.fixed_tids.is_empty() { name == of_fix.name } else { finding.fixed_tids.contains(&tid) };
         if is_of_fix {
-            names.push(name);
-            pids.insert(key, pid);
+            found.push((name.clone(), pid, is_first));
+        }
+        if let Some(pid) = pid.filter(|_| is_first == Some(true)) {
+            processes.insert(pid, name);
         }
     })?;
     let own = command_processes(session)?;
-    let pid = pids.values().flatten().next().copied();
+    let pid = found.iter().find_map(|(_, pid, _)| *pid);
     let is_own = match (&own, pid) {
         (Some(own), Some(pid)) => own.contains(&pid),
         _ => true,
     };
-    let name = names.into_iter().next().unwrap_or(of_fix.name);
+    // Unknown where the recording has no processes.
+    let first = found.first().and_then(|of| of.2).filter(|first| found.iter().all(|of| of.2 == Some(*first)));
+    let name = found.into_iter().next().map_or(of_fix.name, |(name, ..)| name);
     let process = pid.and_then(|pid| processes.get(&pid).cloned()).unwrap_or_default();
     // Several threads whose names differ in their number are one pool.
     let is_role = finding.threads.iter().any(|of| of.name != name && pool_name(&of.name) == pool_name(&name));
-    Ok((Some(Selector { name, is_role, process }), is_own))
+    Ok((Some(Selector { name, is_role, first, process }), is_own))
 }

@@ -167,7 +167,11 @@ impl Trial<'_> {
             return Ok(());
         }
         let what = match &self.chosen.selector {
-            Some(selector) if one.applied.threads == 0 => format!("no thread named {} ran", text::shown(selector)),
+            Some(selector) if one.applied.threads == 0 => {
+                let weighs = self.chosen.plan.steps.iter().any(|step| matches!(step, trial::Step::Weight(_)));
+                let place = if weighs { " in a cgroup other than the root, which has no weight" } else { "" };
+                format!("no thread named {} ran{place}", text::shown(selector))
+            }
             _ => "a file of the fix did not exist while it ran".to_owned(),
         };
         Err(Failure::new(format!("the fix was not applied: {what}. Is this the command that was recorded?")))

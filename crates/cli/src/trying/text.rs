@@ -20,7 +20,12 @@ fn count(n: usize, word: &str) -> String {
 
 /// The name of threads.
 pub fn shown(selector: &Selector) -> String {
-    if selector.is_role { format!("{} with any number", pool_name(&selector.name)) } else { selector.name.clone() }
+    let name =
+        if selector.is_role { format!("{} with any number", pool_name(&selector.name)) } else { selector.name.clone() };
+    match selector.first {
+        Some(false) => format!("{name} that are not the first of their process"),
+        _ => name,
+    }
 }
 
 /// The progress of the pairs.

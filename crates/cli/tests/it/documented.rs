@@ -113,7 +113,7 @@ fn how(arguments: &[String]) -> How {
         _ if arguments.iter().any(|argument| argument.contains("://")) => How::Parsed,
         // It requests files of a server: crates/stores has one.
         "symbolize" if has("--debuginfod") => How::Parsed,
-        "record" | "ab" | "demo" | "recover" | "power" | "watch" => How::Parsed,
+        "record" | "ab" | "try" | "demo" | "recover" | "power" | "watch" => How::Parsed,
         // The others measure, or need what a measurement stored.
         "bench" if arguments.len() == 1 || has("--machine") => How::Run,
         "bench" => How::Parsed,
