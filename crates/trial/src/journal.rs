@@ -42,13 +42,19 @@ pub struct Undone {
     pub left: Vec<String>,
 }
 
+/// The variable that names another folder for the journals.
+const FOLDER: &str = "COREWISE_TRIALS";
+
 /// The folder of the journals. What it describes ends with the system's run, as these folders do; the last one is for systems without them.
 fn folder() -> Result<PathBuf> {
+    let of = |name: &str| std::env::var_os(name).filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);
+    if let Some(folder) = of(FOLDER) {
+        return Ok(folder);
+    }
     // SAFETY: no memory is involved.
     if unsafe { libc::geteuid() } == 0 {
         return Ok("/run/corewise".into());
     }
-    let of = |name: &str| std::env::var_os(name).filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);
     let home = || of("HOME").map(|home| home.join(".cache"));
     let parent = of("XDG_RUNTIME_DIR").or_else(home);
     parent.map(|parent| parent.join("corewise")).ok_or_else(|| Error::other("neither XDG_RUNTIME_DIR nor HOME is set"))

@@ -1,9 +1,10 @@
 //! `corewise try`: the fix of a finding, applied and undone.
 
-use crate::support::{Folder, corewise, good, ran, run};
+use crate::support::{Folder, Ran, corewise, good, ran, run};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Urgent (nice 0) is woken at 10 ms, waits 30 ms for the CPU on which hog (nice 19) runs, and then runs for 10 ms. The fix: SCHED_IDLE for hog.
@@ -23,6 +24,17 @@ fn recording(folder: &Folder) -> (String, String) {
     std::fs::write(folder.path("run.txt"), HOG).unwrap();
     std::fs::copy("/bin/sleep", folder.path("hog")).unwrap();
     (folder.name("run.txt"), folder.name("hog"))
+}
+
+/// The program, with journals of its own: another trial on this machine is none of this test's.
+fn tried(folder: &Folder, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    let mut command = corewise(words);
+    command.env("COREWISE_TRIALS", folder.path("journals"));
+    command
+}
+
+fn run_in(folder: &Folder, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
+    ran(tried(folder, words).output().expect("corewise runs"))
 }
 
 #[test]
@@ -78,7 +90,7 @@ fn policy_of(program: &str) -> Option<(i32, i32)> {
 fn begin(folder: &Folder) -> (Child, i32) {
     let (trace, hog) = recording(folder);
     let words = ["try", &trace, "-n", "1", "--warm-up", "0", "--seed", "2"];
-    let mut trial = corewise(words.into_iter().chain(ANY).chain(["--", &hog, "10"]));
+    let mut trial = tried(folder, words.into_iter().chain(ANY).chain(["--", &hog, "10"]));
     let trial = trial.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
     let pid = loop {
@@ -102,8 +114,9 @@ fn pairs_are_measured_and_nothing_is_left() {
     let folder = Folder::new();
     let (trace, hog) = recording(&folder);
     let words = ["try", &trace, "-n", "2", "--warm-up", "1", "--format", "json", "--keep", &folder.name("runs")];
-    let json = good(words.into_iter().chain(ANY).chain(["--", &hog, "0.2"]));
-    let json: Value = serde_json::from_str(&json).unwrap();
+    let measured = run_in(&folder, words.into_iter().chain(ANY).chain(["--", &hog, "0.2"]));
+    assert_eq!(measured.code, Some(0), "{}", measured.err);
+    let json: Value = serde_json::from_str(&measured.out).unwrap();
     let outcome = &json["outcome"];
     assert_eq!(
         (&outcome["pairs"], &outcome["threads"], &outcome["measure"]),
@@ -114,7 +127,7 @@ fn pairs_are_measured_and_nothing_is_left() {
     assert_eq!(json["fix"]["policy"], "idle");
     let kept = std::fs::read_dir(folder.path("runs")).unwrap().flatten();
     assert_eq!(kept.filter(|entry| entry.path().extension().is_some_and(|of| of == "cw")).count(), 6);
-    assert!(run(["try", "--undo"]).err.contains("nothing to undo"));
+    assert!(run_in(&folder, ["try", "--undo"]).err.contains("nothing to undo"));
 }
 
 #[test]
@@ -123,7 +136,7 @@ fn a_command_without_the_findings_threads_is_refused() {
     let folder = Folder::new();
     let (trace, _) = recording(&folder);
     let words = ["try", &trace, "-n", "1"];
-    let refused = run(words.into_iter().chain(ANY).chain(["--", "sleep", "0.1"]));
+    let refused = run_in(&folder, words.into_iter().chain(ANY).chain(["--", "sleep", "0.1"]));
     assert!(refused.code == Some(1) && refused.err.contains("no thread named hog ran"), "{}", refused.err);
 }
 
@@ -136,7 +149,7 @@ fn ctrl_c_ends_the_trial_and_leaves_nothing() {
     let ended = ran(trial.wait_with_output().unwrap());
     assert!(ended.code == Some(1) && ended.err.contains("no pair was completed"), "{:?} {}", ended.code, ended.err);
     assert!(!Path::new(&format!("/proc/{hog}")).exists(), "the command runs");
-    assert!(run(["try", "--undo"]).err.contains("nothing to undo"));
+    assert!(run_in(&folder, ["try", "--undo"]).err.contains("nothing to undo"));
 }
 
 #[test]
@@ -146,9 +159,9 @@ fn what_a_killed_trial_left_can_be_undone() {
     let (trial, hog) = begin(&folder);
     kill(trial.id(), libc::SIGKILL);
     trial.wait_with_output().unwrap();
-    let again = run(["try", &folder.name("run.txt"), "--", "true"]);
+    let again = run_in(&folder, ["try", &folder.name("run.txt"), "--", "true"]);
     assert!(again.code == Some(1) && again.err.contains("corewise try --undo"), "{}", again.err);
-    let undone = run(["try", "--undo"]);
+    let undone = run_in(&folder, ["try", "--undo"]);
     assert!(undone.code == Some(0) && undone.err.contains("undone: settings of 1 thread"), "{}", undone.err);
     // SAFETY: no memory is involved.
     assert_eq!(unsafe { libc::sched_getscheduler(hog) }, libc::SCHED_OTHER);
