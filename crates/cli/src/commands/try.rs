@@ -32,7 +32,7 @@ A fix that needs a change of code or of the host is refused, with the reason.
 The answer is what the program is judged by in the recording: the time to the end, or by how much periods, frames or requests are late. It helped or \
 harmed if the 95 % interval of the change lies beyond 2 %; else it has no effect.
 
-Exit codes: 1 if the fix cannot be applied or a command fails; 3 after Ctrl-C.";
+Exit codes: 1 if the fix cannot be applied, a command fails or no pair was completed; 3 after Ctrl-C, with the result of the complete pairs.";
 
 /// Try the fix of a finding: record with and without it in turn, and measure what it changes
 #[derive(Debug, clap::Args)]

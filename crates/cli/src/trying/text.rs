@@ -20,12 +20,7 @@ fn count(n: usize, word: &str) -> String {
 
 /// The name of threads.
 pub fn shown(selector: &Selector) -> String {
-    let name =
-        if selector.is_role { format!("{} with any number", pool_name(&selector.name)) } else { selector.name.clone() };
-    match selector.first {
-        Some(false) => format!("{name} that are not the first of their process"),
-        _ => name,
-    }
+    if selector.is_role { format!("{} with any number", pool_name(&selector.name)) } else { selector.name.clone() }
 }
 
 /// The progress of the pairs.
@@ -73,7 +68,8 @@ pub fn plan(chosen: &Chosen, load: &Load, pairs: usize, warm_up: usize) -> Strin
             (Load::Process(pid, _), true) => format!("of process {pid} and those that it started"),
             _ => format!("of your processes named {}", selector.process),
         };
-        let _ = writeln!(text, "Its threads: those named {} {place}", shown(selector));
+        let except = if selector.first == Some(false) { ", except the first thread of each process" } else { "" };
+        let _ = writeln!(text, "Its threads: those named {} {place}{except}", shown(selector));
     }
     if let Some(cost) = chosen.finding.change.cost() {
         let _ = writeln!(text, "What it costs others: {cost}");
