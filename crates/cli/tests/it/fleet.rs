@@ -196,13 +196,35 @@ fn an_interrupted_run_leaves_a_catalogue_that_the_next_one_completes() {
     assert!(into.code == Some(1) && into.err.contains("has other files"), "{}", into.err);
 }
 
+/// A trial that helped: 2 s of 8 were saved.
+fn trial() -> model::Tried {
+    let s = |s: i64| model::Ns(s * 1_000_000_000);
+    model::Tried {
+        rule: "pinned-to-one-cpu".to_owned(),
+        thread: "worker".to_owned(),
+        fix: "affinity".to_owned(),
+        verdict: model::TrialVerdict::Helped,
+        pairs: 10,
+        change: Some(-0.25),
+        interval: Some([-0.3, -0.2]),
+        predicted_ns: s(2),
+        predicted_range_ns: [s(1), s(3)],
+        saved_ns: Some(s(2)),
+        saved_range_ns: Some([s(1), s(3)]),
+        found: [10, 0],
+        at_unix_s: 1_764_547_200,
+        corewise: "0.2.0".to_owned(),
+    }
+}
+
 #[test]
 #[ignore = "needs DuckDB"]
 fn sql_reads_a_catalogue() {
     let folder = Folder::new();
     let runs = folder.path("runs");
-    recording(&runs, 1, false);
+    let first = recording(&runs, 1, false);
     recording(&runs, 1, true);
+    engine::add_trial(&first, trial()).unwrap();
     index(&runs);
     let sql = |query: &str| {
         let words = ["sql", "runs/catalogue", query, "--format", "csv"];
@@ -219,11 +241,13 @@ fn sql_reads_a_catalogue() {
     let query = "SELECT r.labels['release'] AS release, f.rule FROM findings AS f JOIN recordings AS r USING (path)";
     assert_eq!(sql(query), "release,rule\n1.0,critical-thread-on-efficient-core\n");
     let tables = sql("SELECT table_name FROM information_schema.tables ORDER BY 1");
-    assert_eq!(tables, "table_name\nerrors\nfindings\nlabels\nready\nrecordings\nrules\nsums\n");
+    assert_eq!(tables, "table_name\nerrors\nfindings\nlabels\nready\nrecordings\nrules\nsums\ntrials\n");
     let query = "SELECT core_type, sums.cpus, running_ns + sums.idle_ns + sums.unknown_ns = sums.cpus * r.span_ns AS whole FROM sums JOIN recordings AS r USING (path) \
                  WHERE sums.date = '2026-11-02' ORDER BY core_type";
     assert_eq!(sql(query), "core_type,cpus,whole\nefficient,6,true\nperformance,6,true\n");
     assert_eq!(sql("SELECT count(*) AS n FROM errors"), "n\n0\n");
+    let trials = sql("SELECT rule, fix, verdict, change, saved_s FROM trials");
+    assert_eq!(trials, "rule,fix,verdict,change,saved_s\npinned-to-one-cpu,affinity,helped,-25,2\n");
 }
 
 #[test]
