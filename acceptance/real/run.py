@@ -329,6 +329,17 @@ def states_right(pair, statement):
     return any(re.search(pair.threads, name) for name in re.findall(r"`([^`]+)`", statement["text"]))
 
 
+def is_recorded(pair, trace):
+    """Records the misconfigured side, unless it is there; whether it is there now."""
+    if not trace.exists():
+        try:
+            number_of(trace).write_text(json.dumps(once(pair, "bad", trace)))
+        except SystemExit as why:
+            print(f"{pair.name}: {why}", file=sys.stderr)
+            return False
+    return True
+
+
 def stated(pairs, runs, out):
     """Prints what the statements about the misconfigured sides name, and whether a fix gained more than the bound of those that name it."""
     out.mkdir(parents=True, exist_ok=True)
@@ -337,12 +348,8 @@ def stated(pairs, runs, out):
         known = measured(pair.name)
         for n in range(runs):
             trace = out / f"{pair.name}-bad-{n}.cw"
-            if not trace.exists():
-                try:
-                    number_of(trace).write_text(json.dumps(once(pair, "bad", trace)))
-                except SystemExit as why:
-                    print(f"{pair.name}: {why}", file=sys.stderr)
-                    continue
+            if not is_recorded(pair, trace):
+                continue
             found = json.loads(corewise.run("diagnose", trace, "--format", "json"))
             statements = found.get("account", [])
             above = [f for f in found["findings"] if f["severity"] in ABOVE_LOW and f["rule"] not in CONDITIONS]
@@ -387,12 +394,8 @@ def tried(pairs, runs, out):
     done = {(one["pair"], one["rule"]) for one in known}
     for pair in pairs:
         trace = out / f"{pair.name}-bad-0.cw"
-        if not trace.exists():
-            try:
-                number_of(trace).write_text(json.dumps(once(pair, "bad", trace)))
-            except SystemExit as why:
-                print(f"{pair.name}: {why}", file=sys.stderr)
-                continue
+        if not is_recorded(pair, trace):
+            continue
         found = json.loads(corewise.run("diagnose", trace, "--format", "json"))["findings"]
         for number, finding in enumerate(found, 1):
             rule = finding["rule"]
