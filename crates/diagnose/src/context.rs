@@ -277,7 +277,12 @@ impl<'a> RuleContext<'a> {
             spans: vec![self.span()],
             worst: Vec::new(),
             evidence: Vec::new(),
-            action: Action { what, linux: change.linux(), windows: change.windows(), side_effect: change.cost() },
+            action: Action {
+                what,
+                linux: change.linux(),
+                windows: change.windows(),
+                side_effect: change.side_effect(),
+            },
             change,
             assumptions: Vec::new(),
             fixed_tids: Vec::new(),

@@ -335,7 +335,7 @@ impl Fix {
 
     /// Returns what it costs others, or the program itself: a sentence without a full stop; `None` if nothing that is known.
     #[must_use]
-    pub fn cost(&self) -> Option<&'static str> {
+    pub fn side_effect(&self) -> Option<&'static str> {
         Some(match self {
             Self::Nice { nice, .. } if *nice < 0 => {
                 "while CPUs are busy, other threads of the session get less CPU time"

@@ -58,5 +58,5 @@ pub use manifest::{AnomalyRow, ContentHash, FORMAT_VERSION, FileInfo, MANIFEST, 
 pub use redact::{REDACTED, has_path, redact};
 pub use sheet::TRACE_KEY;
 pub use source::{Checksum, SourceId, source_id_of_files, trace_id_of_recording, trace_id_of_sources};
-pub use tried::{TRIED, add_trial, trials};
+pub use tried::{TRIED, add_trial};
 pub use writer::{FolderWriter, PART_SHIFT, WriterOptions};

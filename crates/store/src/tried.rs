@@ -24,7 +24,7 @@ struct Kept {
 ///
 /// # Errors
 /// The file cannot be read, or is damaged.
-pub fn trials(recording: &Path) -> Result<Vec<Tried>, Error> {
+fn trials(recording: &Path) -> Result<Vec<Tried>, Error> {
     match added::read::<Kept>(recording, TRIED, REMOVE)? {
         Some(Kept { version, .. }) if version != 1 => {
             Err(Error::Newer { path: added::file(recording, TRIED), found: version, known: 1 })

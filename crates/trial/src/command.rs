@@ -58,7 +58,7 @@ fn changed_script(script: &str, variables: &[(&str, String)], workers: Option<u3
             Some((at, last)) if ends_command(last) => segment.split_at(at),
             _ => (segment, ""),
         };
-        // Words at even places, the spaces between them at the others.
+        // Words and the spaces between them, in turn: the spaces stay as they are.
         let mut parts: Vec<String> = Vec::new();
         for c in text.chars() {
             let is_space = c.is_whitespace();

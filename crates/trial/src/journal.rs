@@ -105,7 +105,7 @@ impl Journal {
         let (entries, undone) = undo_entries(&self.path)?;
         if undone.left.is_empty() {
             // Only the first line remains.
-            self.file.set_len(serde_json::to_string(&entries[..1].first())?.len() as u64 + 1)?;
+            self.file.set_len(serde_json::to_string(&entries.first())?.len() as u64 + 1)?;
         }
         Ok(undone)
     }

@@ -32,12 +32,6 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether it must be undone: the settings of threads that go on, and of the machine.
-    #[must_use]
-    pub fn leaves_a_trace(&self) -> bool {
-        !matches!(self, Self::Variable { .. } | Self::Command(_))
-    }
-
     /// Describes it, as an instruction without a full stop.
     #[must_use]
     pub fn described(&self) -> String {
@@ -133,9 +127,6 @@ fn parse_list(text: &str) -> Option<Vec<CpuId>> {
     Some(cpus)
 }
 
-/// Why a fix cannot be applied: a sentence without a full stop.
-const OF_CODE: &str = "it needs a change of the program";
-
 /// Plans how to apply a fix. `started`: the command, if it is not a running process.
 ///
 /// # Errors
@@ -216,7 +207,7 @@ pub fn plan(fix: &Fix, started: Option<&[String]>) -> Result<Plan, String> {
         | Fix::PriorityInheritance { .. }
         | Fix::SplitLock { .. }
         | Fix::LockOrder { .. }
-        | Fix::InFlight { .. } => Err(OF_CODE.to_owned()),
+        | Fix::InFlight { .. } => Err("it needs a change of the program".to_owned()),
         Fix::StopTick | Fix::NoTick { .. } => Err("it needs other parameters of the kernel, and a restart".to_owned()),
         Fix::HostCpus { .. } => Err("it is a change of the host of this virtual machine".to_owned()),
         Fix::Headroom { .. } => Err("it is about planning, and changes nothing here".to_owned()),
@@ -307,7 +298,7 @@ mod tests {
         let with = plan(&fix, Some(&make)).unwrap();
         assert_eq!(with.command(&make), ["make", "-j2"]);
         assert!(with.variables().any(|of| of == ("OMP_NUM_THREADS", "2")));
-        assert!(!with.steps.iter().any(Step::leaves_a_trace));
+        assert!(with.steps.iter().all(|step| matches!(step, Step::Variable { .. } | Step::Command(_))));
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(crate) fn with_workers(command: &[String], workers: u32) -> Option<Vec<Strin
         Long(option) => vec![format!("{option}={workers}")],
         Apart(option) => vec![(*option).to_owned(), workers.to_string()],
     };
-    // 7-Zip's first word is a command, those of cargo and samtools are too.
+    // The first argument of these is a subcommand, and options come after it.
     let at = 1 + usize::from(["7z", "7za", "7zr", "7zz", "cargo", "samtools", "bwa"].contains(&name));
     changed.splice(at.min(changed.len())..at.min(changed.len()), added);
     Some(changed)

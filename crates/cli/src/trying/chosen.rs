@@ -1,5 +1,6 @@
 //! The finding whose fix is tried.
 
+use super::text;
 use crate::args::Global;
 use crate::failure::Failure;
 use compare::ab::command_processes;
@@ -98,8 +99,7 @@ impl Chosen {
             let (count, path) = (diagnosis.findings.len(), path.display());
             let has = match count {
                 0 => "no findings".to_owned(),
-                1 => "1 finding".to_owned(),
-                n => format!("{n} findings"),
+                n => text::count(n, "finding"),
             };
             let wanted = match which {
                 Which::Number(number) => format!("none with number {number}"),

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output::say;
 use crate::progress::Line;
 use compare::ab::{Decision, Disturbance, Limits, Order, Side, decide, measure, pause, time_left};
-use diagnose::{ObjectiveKind, Options};
+use diagnose::{Finding, ObjectiveKind, Options};
 use model::pool_name;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -63,8 +63,8 @@ struct Measured {
     disturbed: usize,
 }
 
-/// One run.
-struct One {
+/// RecordedRun run.
+struct RecordedRun {
     run: Run,
     disturbance: Disturbance,
     applied: Applied,
@@ -99,7 +99,7 @@ impl Trial<'_> {
         let mut measured = Measured::default();
         for _ in 0..self.pairs.warm_up {
             for side in Side::BOTH {
-                let one = self.one(side, "warm-up", journal)?;
+                let one = self.record(side, "warm-up", journal)?;
                 if Signals::stop() {
                     return Ok(measured);
                 }
@@ -113,7 +113,7 @@ impl Trial<'_> {
                 let doing = text::progress(pair, self.pairs.pairs, left);
                 let mut both = [None, None];
                 for side in sides {
-                    both[side.index()] = Some(self.one(side, &doing, journal)?);
+                    both[side.index()] = Some(self.record(side, &doing, journal)?);
                     if Signals::stop() {
                         return Ok(measured);
                     }
@@ -131,7 +131,7 @@ impl Trial<'_> {
                     continue;
                 }
                 measured.disturbed += usize::from(decision == Decision::KeepDisturbed);
-                self.useless(&measured, &without, &with)?;
+                self.stop_if_disturbed(&measured, &without, &with)?;
                 measured.not_applied |= !self.is_applied(&with.applied);
                 measured.runs[0].push(without.run);
                 measured.runs[1].push(with.run);
@@ -142,11 +142,11 @@ impl Trial<'_> {
     }
 
     /// Stops when more than half of all pairs are disturbed.
-    fn useless(&self, measured: &Measured, without: &One, with: &One) -> Result<(), Failure> {
+    fn stop_if_disturbed(&self, measured: &Measured, without: &RecordedRun, with: &RecordedRun) -> Result<(), Failure> {
         if measured.disturbed * 2 <= self.pairs.pairs {
             return Ok(());
         }
-        let reason = |one: &One| self.pairs.limits.and_then(|limits| limits.reason(&one.disturbance));
+        let reason = |one: &RecordedRun| self.pairs.limits.and_then(|limits| limits.reason(&one.disturbance));
         let why = reason(without).or_else(|| reason(with)).unwrap_or_default();
         Err(Failure::new(format!(
             "{} of {} pairs were disturbed: {why}. Stop the other programs, or allow more with --max-load",
@@ -162,7 +162,7 @@ impl Trial<'_> {
     }
 
     /// Whether the warm-ups show that the trial can be made.
-    fn check(&self, side: Side, one: &One) -> Result<(), Failure> {
+    fn check(&self, side: Side, one: &RecordedRun) -> Result<(), Failure> {
         if side == Side::A || self.is_applied(&one.applied) {
             return Ok(());
         }
@@ -178,7 +178,7 @@ impl Trial<'_> {
     }
 
     /// Records, measures and removes one run.
-    fn one(&self, side: Side, doing: &str, journal: &mut Option<Journal>) -> Result<One, Failure> {
+    fn record(&self, side: Side, doing: &str, journal: &mut Option<Journal>) -> Result<RecordedRun, Failure> {
         let with_fix = side == Side::B;
         let name = if with_fix { "with" } else { "without" };
         let mut line = Line::new();
@@ -203,7 +203,8 @@ impl Trial<'_> {
         let variables: Vec<_> = if with_fix { self.chosen.plan.variables().collect() } else { Vec::new() };
         let [folder, log] = ["cw", "log"].map(|ending| self.folder.join(format!("{name}.{ending}")));
         let recorded = recorder::record(&load, &variables, &self.arguments, [&folder, &log], self.global, show);
-        let (back, applied) = applier.stop().map_err(|why| Failure::new(why.to_string()))?;
+        let hint = |why: std::io::Error| Failure::new(format!("{why}: run `corewise try --undo`"));
+        let (back, applied) = applier.stop().map_err(hint)?;
         *journal = Some(back);
         let recorded = recorded?;
         if let Some(why) = applied.failed.filter(|_| with_fix) {
@@ -224,7 +225,7 @@ impl Trial<'_> {
             self.measured(&folder, &recorded.log, applied.threads)?
         };
         self.set_aside(&folder)?;
-        Ok(One { run, disturbance, applied })
+        Ok(RecordedRun { run, disturbance, applied })
     }
 
     /// Measures a recording.
@@ -237,11 +238,9 @@ impl Trial<'_> {
             ..Options::default()
         };
         let diagnosis = diagnose::diagnose(&session, &options)?;
-        let is_same = |finding: &&diagnose::Finding| {
-            let names = |of: &diagnose::Finding| of.threads.first().map(|claim| pool_name(&claim.name).to_owned());
-            finding.rule == self.chosen.finding.rule && names(finding) == names(&self.chosen.finding)
-        };
-        let has_finding = (!diagnosis.checked.is_empty()).then(|| diagnosis.findings.iter().any(|of| is_same(&of)));
+        let pool = |of: &Finding| of.threads.first().map(|claim| pool_name(&claim.name).to_owned());
+        let is_same = |of: &Finding| of.rule == self.chosen.finding.rule && pool(of) == pool(&self.chosen.finding);
+        let has_finding = (!diagnosis.checked.is_empty()).then(|| diagnosis.findings.iter().any(is_same));
         let objective = diagnosis.objective.ok_or_else(|| Failure::new("the run has no objective"))?;
         let (value, count, late) = match (&self.chosen.metric, objective.kind) {
             (Some(metric), _) => {

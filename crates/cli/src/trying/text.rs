@@ -14,7 +14,7 @@ fn ns(of: f64) -> String {
     untied(&time(Ns(of.round() as i64)))
 }
 
-fn count(n: usize, word: &str) -> String {
+pub fn count(n: usize, word: &str) -> String {
     untied(&plural(n as u64, word))
 }
 
@@ -68,11 +68,11 @@ pub fn plan(chosen: &Chosen, load: &Load, pairs: usize, warm_up: usize) -> Strin
             (Load::Process(pid, _), true) => format!("of process {pid} and those that it started"),
             _ => format!("of your processes named {}", selector.process),
         };
-        let except = if selector.first == Some(false) { ", except the first thread of each process" } else { "" };
+        let except = if selector.first == Some(false) { ", except the main thread of each process" } else { "" };
         let _ = writeln!(text, "Its threads: those named {} {place}{except}", shown(selector));
     }
-    if let Some(cost) = chosen.finding.change.cost() {
-        let _ = writeln!(text, "What it costs others: {cost}");
+    if let Some(side_effect) = chosen.finding.action.side_effect {
+        let _ = writeln!(text, "What it costs others: {side_effect}");
     }
     if chosen.plan.changes_the_machine() {
         text.push_str("It changes a setting of the whole machine, and undoes that after each run.\n");
