@@ -56,7 +56,7 @@ def main():
                 cost, length = manifest["cost"], manifest["end_ns"]
                 # What is found out once, before the recording begins, is no cost of reading.
                 start_ns = cost["energy"]["start_cpu_ns"] if hz else 0
-                shares[hz].append((cost["recorder_cpu_ns"] - start_ns) / length)
+                shares[hz].append(cost["recorder_cpu_ns"] / length)
                 if hz:
                     energy = cost["energy"]
                     costs.append((energy["cpu_ns"] / length, energy["wakeups"] / (length * 1e-9), start_ns * 1e-6))

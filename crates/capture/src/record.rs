@@ -244,6 +244,15 @@ impl Recorder {
         Ok(())
     }
 
+    /// Begins the recording now. What the recorder did until then to prepare itself, also for longer than the command runs, is not part of it.
+    fn begin_again(&mut self) -> Result<(), CaptureError> {
+        self.tick();
+        self.begin_segment()?;
+        self.records.writer.drop_before(samples::now());
+        self.tick();
+        Ok(())
+    }
+
     /// Writes the data that is read once a second.
     fn sample(&mut self) {
         self.records.write(&[&samples::steal_frame()]);
@@ -346,6 +355,7 @@ fn run(
         started_realtime_ns: started.1.cast_signed(),
         keep_s: options.keep.map(|k| k.as_secs_f64()),
         only_focus: options.only_focus && focus.is_some(),
+        preparing: true,
         ..Meta::default()
     };
     meta.facts.conditions = conditions::join(conditions.clone(), None);
@@ -394,8 +404,11 @@ fn run(
     }
     if let Some(unwinding) = &recorder.unwinding {
         unwinding.wait_until_prepared();
+        recorder.begin_again()?;
     }
-    let begin = Instant::now();
+    meta.preparing = false;
+    meta.store(spool).map_err(failed)?;
+    let (begin, cpu_at_begin) = (Instant::now(), used().0);
     if let Some(pid) = target.go()? {
         recorder.records.processes.see(pid, samples::now(), true);
     }
@@ -413,7 +426,8 @@ fn run(
     meta.facts.conditions = conditions::join(conditions, Some(conditions::read(&options.arguments, &options.build)));
     let (cpu_after, max_rss) = used();
     let cost = RecordingOverhead {
-        recorder_cpu_ns: cpu_after - cpu_before,
+        recorder_cpu_ns: cpu_after - cpu_at_begin,
+        preparing_cpu_ns: cpu_at_begin - cpu_before,
         bpf_ns: recorder.tracer.run_time_ns(),
         max_rss_bytes: max_rss,
         spool_bytes: recorder.records.writer.bytes.cast_signed(),

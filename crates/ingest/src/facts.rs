@@ -19,8 +19,11 @@ pub struct Condition {
 /// The recording overhead.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RecordingOverhead {
-    /// CPU time of the recorder's own process, ns.
+    /// CPU time of the recorder's own process during the recording, ns.
     pub recorder_cpu_ns: i64,
+    /// The same before the recording began, to load BPF programs and read tables, ns.
+    #[serde(default)]
+    pub preparing_cpu_ns: i64,
     /// CPU time of its BPF programs, ns, if the kernel measured it.
     pub bpf_ns: Option<i64>,
     /// Its maximum resident memory, bytes.

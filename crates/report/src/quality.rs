@@ -270,6 +270,9 @@ fn overhead_line(session: &Session) -> String {
     if let Some(bpf) = cost.bpf_ns {
         words.push_str(&format!(", BPF programs {} ({})", time(Ns(bpf)), percent(bpf, cpu_time)));
     }
+    if cost.preparing_cpu_ns > 0 {
+        words.push_str(&format!(", {} before it began", time(Ns(cost.preparing_cpu_ns))));
+    }
     if let Some(energy) = cost.energy {
         let readings = plural(energy.readings.unsigned_abs(), "reading");
         let wakeups = plural(energy.wakeups.unsigned_abs(), "wakeup");

@@ -60,6 +60,9 @@ pub struct Meta {
     /// Whether what is private of processes outside the target is left out.
     #[serde(default)]
     pub only_focus: bool,
+    /// Whether the recorder still prepares itself: what is recorded until then may be dropped.
+    #[serde(default)]
+    pub preparing: bool,
 }
 
 /// The name of the spool's folder in a trace folder.

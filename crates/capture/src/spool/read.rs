@@ -69,11 +69,14 @@ pub fn open_spool_folder(spool: &Dir) -> Result<Opened<'static>, Fatal> {
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
 
-/// Returns whether the recording in a trace folder, which a recorder may still write, has begun: whether its first snapshot is complete and
-/// written. What happens before that is recorded, but lies before the begin.
+/// Returns whether the recording in a trace folder, which a recorder may still write, has begun: whether the recorder is prepared, and the
+/// first snapshot is complete and written. What happens before that is recorded, but lies before the begin.
 #[must_use]
 pub fn has_begun(dir: &Path) -> bool {
     let Some(spool) = Dir::open(dir).ok().and_then(|dir| spool_of(&dir).ok()) else { return false };
+    if Meta::load(&spool).map_or(true, |meta| meta.preparing) {
+        return false;
+    }
     let first = segments(&spool).ok().and_then(|found| found.into_iter().next());
     first.is_some_and(|(_, name)| begin_of(&spool, &name).is_some())
 }

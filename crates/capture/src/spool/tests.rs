@@ -134,6 +134,10 @@ fn a_recording_begins_with_its_first_snapshot() {
     assert!(!has_begun(dir.path()), "its end is not written");
     w.flush().unwrap();
     assert!(has_begun(dir.path()));
+    let mut meta = Meta::load(&spool_in(dir.path())).unwrap();
+    meta.preparing = true;
+    meta.store(&spool_in(dir.path())).unwrap();
+    assert!(!has_begun(dir.path()), "what is recorded so far is dropped when the recorder is prepared");
 }
 
 #[test]

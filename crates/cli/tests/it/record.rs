@@ -70,6 +70,20 @@ fn a_command_that_does_not_exist_is_reported() {
     assert!(!folder.path("run.cw").exists());
 }
 
+/// While the recorder reads tables for unwinding, events are already recorded, so that nothing is missing later. The command does not run yet.
+#[test]
+#[ignore = "needs BPF rights"]
+fn what_happens_before_the_command_is_left_out() {
+    let folder = Folder::new();
+    let dir = folder.name("run.cw");
+    let ran = run(["record", "-o", &dir, "--stacks", "--keep-spool", "--", "true"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    check(&dir);
+    let segments = std::fs::read_dir(folder.path("run.cw/spool")).unwrap().map(|of| of.unwrap().file_name());
+    let segments: Vec<_> = segments.filter(|name| name.to_string_lossy().ends_with(".seg")).collect();
+    assert_eq!(segments, ["000001.seg"], "the segment of the preparation is removed");
+}
+
 #[test]
 #[ignore = "needs BPF rights"]
 fn a_recording_ends_after_its_duration() {
