@@ -124,6 +124,9 @@ pub enum Fix {
         threads: Threads,
         /// The new policy.
         policy: Policy,
+        /// The real-time priority, 1 to 99; `None`: the lowest one, or none for fair policies.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        level: Option<u8>,
     },
     /// Change the CPUs on which threads may run.
     Affinity {
@@ -131,6 +134,11 @@ pub enum Fix {
         threads: Threads,
         /// The CPUs in ascending order; empty: all CPUs.
         cpus: Vec<CpuId>,
+    },
+    /// Give each thread a CPU of its own; if there are more threads than CPUs, several have the same one.
+    Spread {
+        /// The threads.
+        threads: Threads,
     },
     /// Change the ideal CPU of a thread.
     IdealCpu {
@@ -315,6 +323,7 @@ impl Fix {
             Self::Nice { threads, .. }
             | Self::Policy { threads, .. }
             | Self::Affinity { threads, .. }
+            | Self::Spread { threads }
             | Self::IdealCpu { threads, .. }
             | Self::CoreType { threads, .. }
             | Self::PoolSize { threads, .. }
@@ -348,6 +357,7 @@ impl Fix {
             Self::Policy { policy: Policy::Batch, .. } => "these threads start later after a wakeup",
             Self::Policy { policy: Policy::Other, .. } => "these threads lose their precedence over others",
             Self::Affinity { .. } => "other threads on these CPUs may wait longer",
+            Self::Spread { .. } => "the scheduler no longer moves these threads to other CPUs that are idle",
             Self::CoreType { prefer: CoreType::Performance, .. } => "more energy",
             Self::CoreType { .. } => "these threads run more slowly",
             Self::PoolSize { .. } => "other numbers of workers are better for other machines and loads",
@@ -387,14 +397,14 @@ impl Fix {
             Self::Nice { threads, nice } => {
                 format!("`renice -n {nice} -p {}`{} (setpriority(2) with PRIO_PROCESS)", threads.tid(), threads.each())
             }
-            Self::Policy { threads, policy } => {
+            Self::Policy { threads, policy, level } => {
                 let (option, name) = match policy {
                     Policy::Other => ("--other", "SCHED_OTHER"),
                     Policy::Batch => ("--batch", "SCHED_BATCH"),
                     Policy::Idle => ("--idle", "SCHED_IDLE"),
                     Policy::Fifo => ("--fifo", "SCHED_FIFO"),
                 };
-                let level = i32::from(*policy == Policy::Fifo);
+                let level = level.unwrap_or(u8::from(*policy == Policy::Fifo));
                 let (tid, each) = (threads.tid(), threads.each());
                 format!("`chrt {option} -p {level} {tid}`{each} (sched_setscheduler(2) with {name})")
             }
@@ -402,6 +412,10 @@ impl Fix {
                 let cpus = if cpus.is_empty() { "0-$(($(nproc --all)-1))".to_owned() } else { list(cpus) };
                 format!("`taskset -pc {cpus} {}`{} (sched_setaffinity(2))", threads.tid(), threads.each())
             }
+            Self::Spread { threads } => format!(
+                "`taskset -pc CPU TID` for each TID of {}, with another CPU each time (sched_setaffinity(2))",
+                threads.name
+            ),
             Self::IdealCpu { threads, .. } => {
                 format!(
                     "nothing to do for {}: Linux has no ideal CPU, it prefers the CPU of the last run, if that is allowed",
@@ -534,7 +548,7 @@ impl Fix {
                 };
                 format!("SetThreadPriority({level}) for {}", threads.name)
             }
-            Self::Policy { threads, policy } => match policy {
+            Self::Policy { threads, policy, .. } => match policy {
                 Policy::Other | Policy::Batch => {
                     format!("SetThreadPriority(THREAD_PRIORITY_NORMAL) for {}", threads.name)
                 }
@@ -548,6 +562,9 @@ impl Fix {
                     "SetThreadAffinityMask({mask}) for {}; preferably use no mask, and SetThreadIdealProcessorEx",
                     threads.name
                 )
+            }
+            Self::Spread { threads } => {
+                format!("SetThreadIdealProcessorEx with another CPU for each thread named {}", threads.name)
             }
             Self::IdealCpu { threads, cpu } => format!(
                 "SetThreadIdealProcessorEx(group {}, number {}) for {}, and another CPU of its mask for each thread with the same mask",
@@ -685,7 +702,7 @@ mod tests {
     #[test]
     fn a_command_for_several_threads_says_for_each() {
         let two = Threads { name: "wk".to_owned(), tids: vec![Tid(1), Tid(2)] };
-        let idle = Fix::Policy { threads: two, policy: Policy::Idle };
+        let idle = Fix::Policy { threads: two, policy: Policy::Idle, level: None };
         assert_eq!(idle.linux(), "`chrt --idle -p 0 TID` for each TID of wk (sched_setscheduler(2) with SCHED_IDLE)");
     }
 

@@ -2,11 +2,13 @@
 //!
 //! Without the fix, the same threads are looked for and not changed, so that looking costs both sides the same.
 
-use crate::cgroup::Hierarchy;
+use crate::cgroup::{CPU, CPUSET, Hierarchy};
 use crate::journal::{Entry, Journal};
+use crate::plan::{list, parse_list};
 use crate::processes::{self, Running};
 use crate::{Plan, Selector, Setting, Step, files};
-use std::collections::BTreeSet;
+use model::CpuId;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +24,8 @@ const EVERY_OF_MANY: Duration = Duration::from_millis(100);
 
 /// The nice value of a session whose threads get SCHED_IDLE.
 const LOWEST: i8 = 19;
+/// Where cgroups are mounted.
+pub(crate) const CGROUPS: &str = "/sys/fs/cgroup";
 /// Whether sessions share CPUs evenly.
 pub(crate) const AUTOGROUPS: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
@@ -43,6 +47,8 @@ pub struct Applied {
     pub threads: usize,
     /// The number of files of the kernel that were written.
     pub files: usize,
+    /// Whether the program loaded one of the libraries that the plan needs.
+    pub has_library: bool,
     /// Why a part could not be applied: a sentence without a full stop.
     pub failed: Option<String>,
 }
@@ -61,7 +67,10 @@ struct Work {
     applies: bool,
     journal: Journal,
     found: BTreeSet<Running>,
-    written: BTreeSet<PathBuf>,
+    /// The processes in which a needed library was looked for, with the number of their threads then; `None`: it was found.
+    searched: Option<BTreeMap<i32, usize>>,
+    /// The files that were written, with the value as the kernel shows it.
+    written: BTreeMap<PathBuf, String>,
 }
 
 impl Applier {
@@ -71,9 +80,10 @@ impl Applier {
     pub fn start(plan: &Plan, selector: Option<&Selector>, scope: Scope, applies: bool, journal: Journal) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let (found, written) = (BTreeSet::new(), BTreeSet::new());
+        let (found, written) = (BTreeSet::new(), BTreeMap::new());
+        let searched = (!plan.libraries.is_empty()).then(BTreeMap::new);
         let (plan, selector) = (plan.clone(), selector.cloned());
-        let mut work = Work { plan, selector, scope, applies, journal, found, written };
+        let mut work = Work { plan, selector, scope, applies, journal, found, searched, written };
         let mut done = work.look();
         let thread = std::thread::spawn(move || {
             while done.is_ok() && !stopped.load(Ordering::Relaxed) {
@@ -99,7 +109,8 @@ impl Applier {
             return Err(Error::other(format!("not undone: {left}")));
         }
         let failed = done.err().map(|why| why.to_string());
-        Ok((work.journal, Applied { threads: work.found.len(), files: work.written.len(), failed }))
+        let has_library = work.searched.is_none();
+        Ok((work.journal, Applied { threads: work.found.len(), files: work.written.len(), has_library, failed }))
     }
 }
 
@@ -110,11 +121,12 @@ impl Work {
                 self.write(&path, &value)?;
             }
         }
+        self.search();
         let Some(selector) = self.selector.clone() else { return Ok(()) };
         // A command may put its processes into a cgroup after they have started. The root has no weight.
         let weighed = self.plan.steps.iter().any(|step| matches!(step, Step::Weight(_)));
-        let hierarchy = if weighed { Hierarchy::of_this_machine() } else { None };
-        for (pid, tid) in self.candidates(&selector) {
+        let hierarchy = if weighed { Hierarchy::of_this_machine(CPU) } else { None };
+        for (pid, tid) in self.candidates() {
             let Some(start) = processes::start_of(tid) else { continue };
             let thread = Running { tid, pid, start };
             if self.found.contains(&thread)
@@ -133,18 +145,37 @@ impl Work {
         Ok(())
     }
 
-    /// The threads of the scope: process and TID.
-    fn candidates(&self, selector: &Selector) -> Vec<(i32, i32)> {
-        let pids: BTreeSet<i32> = match self.scope {
+    /// Looks for the needed libraries in processes that have begun, or have more threads since: they may be loaded late, but are before their
+    /// threads begin.
+    fn search(&mut self) {
+        let Some(mut searched) = self.searched.take() else { return };
+        for pid in self.processes() {
+            let threads = processes::threads_of(pid).len();
+            if searched.insert(pid, threads) != Some(threads) && processes::has_loaded(pid, self.plan.libraries) {
+                return;
+            }
+        }
+        self.searched = Some(searched);
+    }
+
+    /// The processes of the scope.
+    fn processes(&self) -> BTreeSet<i32> {
+        match self.scope {
             Scope::StartedBy(root) => processes::descendants(root),
             Scope::Process(pid) => processes::descendants(pid).into_iter().chain([pid]).collect(),
             Scope::User => {
                 let (user, own) = (processes::user(), std::process::id().cast_signed());
                 let fits = |pid: &i32| *pid != own && processes::user_of(*pid) == Some(user);
-                let named = |pid: &i32| processes::name_of(*pid).is_some_and(|name| name == selector.process);
+                let process = self.selector.as_ref().map(|of| &of.process);
+                let named = |pid: &i32| processes::name_of(*pid).as_ref() == process;
                 processes::all().into_iter().filter(fits).filter(named).collect()
             }
-        };
+        }
+    }
+
+    /// The threads of the scope: process and TID.
+    fn candidates(&self) -> Vec<(i32, i32)> {
+        let pids = self.processes();
         pids.into_iter().flat_map(|pid| processes::threads_of(pid).into_iter().map(move |tid| (pid, tid))).collect()
     }
 
@@ -160,7 +191,7 @@ impl Work {
                     }
                 }
                 Step::Weight(weight) => {
-                    let hierarchy = Hierarchy::of_this_machine();
+                    let hierarchy = Hierarchy::of_this_machine(CPU);
                     // It may have been moved since.
                     let folder = hierarchy.as_ref().and_then(|of| Some((of, of.of_process(thread.pid)?)));
                     if let Some((hierarchy, folder)) = folder {
@@ -168,10 +199,27 @@ impl Work {
                         self.write(&path, &value)?;
                     }
                 }
+                Step::Spread(cpus) => {
+                    let cpu = cpus[(self.found.len() - 1) % cpus.len()];
+                    self.give(thread, &Setting::Affinity(vec![cpu]))?;
+                }
+                Step::Cpuset(cpus) => self.widen(thread.pid, &cpus)?,
                 Step::File { .. } | Step::Variable { .. } | Step::Command(_) => {}
             }
         }
         Ok(())
+    }
+
+    /// Lets the cgroup of a process use CPUs that it leaves out.
+    fn widen(&mut self, pid: i32, wanted: &[CpuId]) -> Result<()> {
+        let Some(folder) = Hierarchy::of_this_machine(CPUSET).and_then(|of| of.of_process(pid)) else { return Ok(()) };
+        let path = folder.join("cpuset.cpus");
+        // Without the controller, or with an empty list, the cgroup has the CPUs of the one that contains it.
+        let has = files::value(&path).ok().and_then(|has| parse_list(&has)).filter(|has| !has.is_empty());
+        match has {
+            Some(has) if wanted.iter().any(|cpu| !has.contains(cpu)) => self.write(&path, &list(wanted)),
+            _ => Ok(()),
+        }
     }
 
     fn give(&mut self, thread: &Running, setting: &Setting) -> Result<()> {
@@ -201,9 +249,14 @@ impl Work {
         if is_on && is_other { self.write(&files::autogroup(pid), &nice.to_string()) } else { Ok(()) }
     }
 
-    /// Writes a file once, as soon as it exists.
+    /// Writes a file as soon as it exists, and again if the command itself has written another value since: it may make and limit its cgroup.
     fn write(&mut self, path: &Path, value: &str) -> Result<()> {
-        if !self.applies || self.written.contains(path) {
+        if !self.applies {
+            return Ok(());
+        }
+        if let Some(written) = self.written.get(path)
+            && !(path.starts_with(CGROUPS) && files::value(path).is_ok_and(|now| now != *written))
+        {
             return Ok(());
         }
         let was = match files::value(path) {
@@ -218,7 +271,7 @@ impl Work {
         if now != value {
             self.journal.add(&[entry(&now)])?;
         }
-        self.written.insert(path.to_owned());
+        self.written.insert(path.to_owned(), now);
         Ok(())
     }
 }

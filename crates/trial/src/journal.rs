@@ -5,6 +5,7 @@
 
 use crate::{Setting, files, processes};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Result, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -172,15 +173,20 @@ pub fn undo(path: &Path) -> Result<Undone> {
     Ok(undone)
 }
 
-/// Undoes in reverse order.
+/// Undoes in reverse order. A file is undone up to the value that something else wrote last: what it had before is no longer due.
 fn undo_entries(path: &Path) -> Result<(Vec<Entry>, Undone)> {
     let entries = read(path)?;
-    let mut undone = Undone::default();
+    let (mut undone, mut reached) = (Undone::default(), BTreeMap::new());
     for entry in entries.iter().rev() {
         match entry {
             Entry::By { .. } => {}
             Entry::Thread { tid, start, was, to } => undo_thread(*tid, *start, was, to, &mut undone),
-            Entry::File { path, was, to } => undo_file(path, was, to, &mut undone),
+            Entry::File { path, was, to } => {
+                if reached.get(path).is_none_or(|reached| *reached == to) {
+                    undo_file(path, was, to, &mut undone);
+                    reached.insert(path, was);
+                }
+            }
         }
     }
     Ok((entries, undone))
@@ -237,6 +243,15 @@ mod tests {
         }
         assert_eq!(journal.undo().unwrap().files, 2);
         assert_eq!(files::value(&value).unwrap(), "1");
+        // Between the two, something else wrote 5.
+        for (was, to) in [("1", "2"), ("5", "3")] {
+            journal.add(&[entry(&value, was, to)]).unwrap();
+        }
+        files::set(&value, "3").unwrap();
+        let undone = journal.undo().unwrap();
+        assert_eq!((undone.files, undone.left.as_slice()), (1, &[][..]));
+        assert_eq!(files::value(&value).unwrap(), "5");
+        files::set(&value, "1").unwrap();
         assert_eq!(journal.undo().unwrap(), Undone::default());
         assert_eq!(in_folder(&journals).unwrap().len(), 1);
         assert!(in_folder(&journals).unwrap()[0].1, "it runs");

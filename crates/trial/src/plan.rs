@@ -1,7 +1,7 @@
 //! What applies a fix: settings of threads, variables and options of the command, files of the kernel. Or why nothing can.
 
-use crate::applier::AUTOGROUPS;
-use crate::cgroup::Hierarchy;
+use crate::applier::{AUTOGROUPS, CGROUPS};
+use crate::cgroup::{CPU, Hierarchy};
 use crate::{Setting, command, files, workers};
 use model::{CoreType, CpuId, Fix, Policy, QuotaOf};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,10 @@ pub enum Step {
     Threads(Setting),
     /// Give the cgroup of the fix's threads this CPU weight (of cgroup v2).
     Weight(u32),
+    /// Give each of the fix's threads one of these CPUs, in turn.
+    Spread(Vec<CpuId>),
+    /// Let the cgroup of the fix's threads use these CPUs, if it leaves any of them out.
+    Cpuset(Vec<CpuId>),
     /// Start the command with this variable.
     Variable {
         /// Its name.
@@ -55,6 +59,8 @@ impl Step {
                 Setting::TimerSlack(ns) => format!("set the timer slack of its threads to {ns} ns"),
             },
             Self::Weight(weight) => format!("set the CPU weight of its cgroup to {weight}"),
+            Self::Spread(cpus) => format!("give its threads one CPU of {} each, in turn", list(cpus)),
+            Self::Cpuset(cpus) => format!("allow its cgroup CPUs {}, if it has fewer (cpuset.cpus)", list(cpus)),
             Self::Variable { name, value } => format!("start the command with {name}={value}"),
             Self::Command(words) => format!("start `{}` instead", words.join(" ")),
             Self::File { path, value } => format!("write `{value}` to {}", path.display()),
@@ -69,11 +75,16 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// On what it depends that it has an effect, sentences without full stops.
     pub notes: Vec<&'static str>,
+    /// The program must load one of these libraries, by the begin of their names, or the fix has no effect; empty: no library is needed.
+    pub libraries: &'static [&'static str],
 }
+
+/// The run-time libraries of OpenMP: of GCC, of Intel and of LLVM.
+const OPENMP: &[&str] = &["libgomp", "libiomp5", "libomp"];
 
 impl Plan {
     fn of(steps: impl IntoIterator<Item = Step>) -> Self {
-        Self { steps: steps.into_iter().collect(), notes: Vec::new() }
+        Self { steps: steps.into_iter().collect(), notes: Vec::new(), libraries: &[] }
     }
 
     fn noting(self, note: &'static str) -> Self {
@@ -83,7 +94,7 @@ impl Plan {
     /// Whether it changes the whole machine, not only the program.
     #[must_use]
     pub fn changes_the_machine(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::File { path, .. } if !path.starts_with("/sys/fs/cgroup")))
+        self.steps.iter().any(|step| matches!(step, Step::File { path, .. } if !path.starts_with(CGROUPS)))
     }
 
     /// The command to start with the fix.
@@ -94,6 +105,12 @@ impl Plan {
             _ => None,
         });
         other.unwrap_or(command)
+    }
+
+    /// Whether it takes effect only in processes that the command starts.
+    #[must_use]
+    pub fn is_at_start(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Variable { .. } | Step::Command(_)))
     }
 
     /// The variables with which it is started.
@@ -113,12 +130,12 @@ fn file(path: impl Into<PathBuf>, value: impl ToString) -> Step {
     Step::File { path: path.into(), value: value.to_string() }
 }
 
-fn list(cpus: &[CpuId]) -> String {
+pub(crate) fn list(cpus: &[CpuId]) -> String {
     cpus.iter().map(|cpu| cpu.0.to_string()).collect::<Vec<_>>().join(",")
 }
 
 /// The CPUs of a list such as `0-3,8`.
-fn parse_list(text: &str) -> Option<Vec<CpuId>> {
+pub(crate) fn parse_list(text: &str) -> Option<Vec<CpuId>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -144,14 +161,17 @@ pub fn plan(fix: &Fix, started: Option<&[String]>) -> Result<Plan, String> {
     };
     match fix {
         Fix::Nice { nice, .. } => threads(Setting::Nice(*nice)),
-        Fix::Policy { policy, .. } => {
+        Fix::Policy { policy, level, .. } => {
             if *policy == Policy::Fifo {
                 may_be_real_time()?;
             }
-            threads(Setting::of_policy(*policy))
+            threads(Setting::of_policy(*policy, *level))
         }
-        Fix::Affinity { cpus, .. } if cpus.is_empty() => threads(Setting::Affinity(online()?)),
-        Fix::Affinity { cpus, .. } => threads(Setting::Affinity(cpus.clone())),
+        Fix::Affinity { cpus, .. } => {
+            let cpus = if cpus.is_empty() { online()? } else { cpus.clone() };
+            Ok(Plan::of([Step::Cpuset(cpus.clone()), Step::Threads(Setting::Affinity(cpus))]))
+        }
+        Fix::Spread { .. } => Ok(Plan::of([Step::Spread(online()?)])),
         Fix::CoreType { prefer, .. } => {
             let (min, max) = if *prefer == CoreType::Performance { (1024, 1024) } else { (0, 256) };
             Ok(Plan::of([Step::Threads(Setting::Clamp { min, max })])
@@ -167,11 +187,12 @@ pub fn plan(fix: &Fix, started: Option<&[String]>) -> Result<Plan, String> {
         Fix::Block { .. } => {
             let steps =
                 [variable("OMP_WAIT_POLICY", "passive"), variable("GOMP_SPINCOUNT", 0), variable("KMP_BLOCKTIME", 0)];
-            at_start(Plan::of(steps).noting("effective in programs that use OpenMP"), None)
+            at_start(Plan { libraries: OPENMP, ..Plan::of(steps) }, None)
         }
         Fix::Chunks { .. } => {
             let steps = [variable("OMP_SCHEDULE", "dynamic")];
-            at_start(Plan::of(steps).noting("effective in OpenMP loops with schedule(runtime)"), None)
+            let plan = Plan::of(steps).noting("effective in OpenMP loops with schedule(runtime)");
+            at_start(Plan { libraries: OPENMP, ..plan }, None)
         }
         Fix::Heap { .. } => {
             let mb = memory_mb().unwrap_or(2048) / 4;
@@ -261,7 +282,7 @@ fn quota(of: &QuotaOf, more_percent: u32) -> Result<Plan, String> {
     let Some(quota) = of.quota else {
         return Err("a cgroup that contains the recorded one has the quota; which one was not recorded".to_owned());
     };
-    let hierarchy = Hierarchy::of_this_machine().ok_or("no cgroup hierarchy has the CPU controller here")?;
+    let hierarchy = Hierarchy::of_this_machine(CPU).ok_or("no cgroup hierarchy has the CPU controller here")?;
     let folder = hierarchy.folder(of.path());
     let us = quota.0 / 1000 * i64::from(100 + more_percent) / 100;
     Ok(Plan::of([if hierarchy.is_v1 {
@@ -304,7 +325,7 @@ mod tests {
     #[test]
     fn all_cpus_are_those_that_are_online() {
         let with = plan(&Fix::Affinity { threads: threads(), cpus: Vec::new() }, None).unwrap();
-        let [Step::Threads(Setting::Affinity(cpus))] = &with.steps[..] else { panic!("{with:?}") };
+        let [Step::Cpuset(_), Step::Threads(Setting::Affinity(cpus))] = &with.steps[..] else { panic!("{with:?}") };
         assert!(cpus.contains(&CpuId(0)));
         assert_eq!(parse_list("0-2,8\n"), Some(vec![CpuId(0), CpuId(1), CpuId(2), CpuId(8)]));
     }

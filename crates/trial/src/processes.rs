@@ -122,6 +122,13 @@ fn children(pid: i32) -> Vec<i32> {
     all().into_iter().filter(|of| parent(*of) == Some(pid)).collect()
 }
 
+/// Whether a process has mapped a file whose name begins so.
+pub(crate) fn has_loaded(pid: i32, libraries: &[&str]) -> bool {
+    let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else { return false };
+    let names = maps.lines().filter_map(|line| line.rsplit_once('/')).map(|(_, name)| name);
+    names.into_iter().any(|name| libraries.iter().any(|library| name.starts_with(library)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Which fixes the user may apply on this machine.
 
-use crate::cgroup::Hierarchy;
+use crate::cgroup::{CPU, Hierarchy};
 
 /// Which fixes can be applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ impl Rights {
         Self {
             raises_priorities: capabilities(&status).is_some_and(|all| all >> CAP_SYS_NICE & 1 == 1),
             writes_kernel_files: is_root,
-            cgroups: Hierarchy::of_this_machine().map(|of| if of.is_v1 { 1 } else { 2 }),
+            cgroups: Hierarchy::of_this_machine(CPU).map(|of| if of.is_v1 { 1 } else { 2 }),
         }
     }
 }

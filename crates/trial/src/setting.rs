@@ -36,13 +36,13 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// The setting of a policy.
-    pub(crate) fn of_policy(policy: Policy) -> Self {
+    /// The setting of a policy, with this real-time priority or the lowest one.
+    pub(crate) fn of_policy(policy: Policy, level: Option<u8>) -> Self {
         let (policy, level) = match policy {
             Policy::Other => (libc::SCHED_OTHER, 0),
             Policy::Batch => (libc::SCHED_BATCH, 0),
             Policy::Idle => (libc::SCHED_IDLE, 0),
-            Policy::Fifo => (libc::SCHED_FIFO, REAL_TIME_LEVEL),
+            Policy::Fifo => (libc::SCHED_FIFO, level.map_or(REAL_TIME_LEVEL, i32::from)),
         };
         Self::Policy { policy, level }
     }
@@ -179,9 +179,12 @@ mod tests {
 
     #[test]
     fn what_was_read_can_be_given_back() {
-        for like in
-            [Setting::Nice(0), Setting::of_policy(Policy::Other), Setting::Affinity(Vec::new()), Setting::TimerSlack(0)]
-        {
+        for like in [
+            Setting::Nice(0),
+            Setting::of_policy(Policy::Other, None),
+            Setting::Affinity(Vec::new()),
+            Setting::TimerSlack(0),
+        ] {
             let was = like.of_thread(own()).unwrap();
             was.give(own()).unwrap();
             assert_eq!(like.of_thread(own()).unwrap(), was);
@@ -203,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_does_not_exist_is_an_error() {
-        for like in [Setting::Nice(0), Setting::of_policy(Policy::Idle), Setting::Affinity(Vec::new())] {
+        for like in [Setting::Nice(0), Setting::of_policy(Policy::Idle, None), Setting::Affinity(Vec::new())] {
             like.of_thread(i32::MAX).unwrap_err();
         }
     }

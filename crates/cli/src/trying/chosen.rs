@@ -109,16 +109,23 @@ impl Chosen {
         };
         let finding = diagnosis.findings.into_iter().nth(at).ok_or_else(|| Failure::new("no finding"))?;
         let number = at + 1;
-        let plan = plan(&finding.change, command).map_err(|why| {
+        let cannot = |why: String| {
             Failure::new(format!(
                 "{number}. {} cannot be tried: {why}. The fix: {}",
                 finding.rule, finding.action.linux
             ))
-        })?;
+        };
+        let plan = plan(&finding.change, command).map_err(cannot)?;
         let objective =
             diagnosis.objective.ok_or_else(|| Failure::new("a frame log has no threads: nothing can be tried"))?;
         let target = set.cloned().map_or_else(|| target_of(&objective, command.is_some()), Ok)?;
         let (selector, is_own) = threads_of(&session, &finding)?;
+        if let (false, true, Some(of)) = (is_own, plan.is_at_start(), &selector) {
+            return Err(cannot(format!(
+                "it takes effect when {} starts, and the command did not start that: give a command that does",
+                text::shown(of)
+            )));
+        }
         Ok(Self { finding, number, plan, selector, is_own, objective, target, metric })
     }
 

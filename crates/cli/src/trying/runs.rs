@@ -63,11 +63,19 @@ struct Measured {
     disturbed: usize,
 }
 
-/// RecordedRun run.
+/// A run that was recorded.
 struct RecordedRun {
     run: Run,
     disturbance: Disturbance,
     applied: Applied,
+}
+
+/// Names alternatives: `a, b or c`.
+fn alternatives(of: &[&str]) -> String {
+    match of {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => of.concat(),
+    }
 }
 
 impl Trial<'_> {
@@ -155,16 +163,26 @@ impl Trial<'_> {
     }
 
     fn is_applied(&self, applied: &Applied) -> bool {
-        let of_threads =
-            self.chosen.plan.steps.iter().any(|step| matches!(step, trial::Step::Threads(_) | trial::Step::Weight(_)));
-        let of_files = self.chosen.plan.steps.iter().any(|step| matches!(step, trial::Step::File { .. }));
-        (!of_threads || applied.threads > 0) && (!of_files || applied.files > 0)
+        use trial::Step;
+        let plan = &self.chosen.plan;
+        let is_of_threads = |step: &Step| matches!(step, Step::Threads(_) | Step::Weight(_) | Step::Spread(_));
+        let of_threads = plan.steps.iter().any(is_of_threads);
+        let of_files = plan.steps.iter().any(|step| matches!(step, Step::File { .. }));
+        (!of_threads || applied.threads > 0)
+            && (!of_files || applied.files > 0)
+            && (plan.libraries.is_empty() || applied.has_library)
     }
 
     /// Whether the warm-ups show that the trial can be made.
     fn check(&self, side: Side, one: &RecordedRun) -> Result<(), Failure> {
         if side == Side::A || self.is_applied(&one.applied) {
             return Ok(());
+        }
+        if !self.chosen.plan.libraries.is_empty() && !one.applied.has_library {
+            return Err(Failure::new(format!(
+                "the fix was not applied: no process of the command loads {}, for which it is. It needs a change of the program",
+                alternatives(self.chosen.plan.libraries)
+            )));
         }
         let what = match &self.chosen.selector {
             Some(selector) if one.applied.threads == 0 => {
