@@ -308,7 +308,7 @@ fn saves_nothing(finding: &Finding) -> bool {
 
 /// Whether a finding is about moving threads that the kernel bound to their CPUs.
 fn moves_bound_threads(ctx: &RuleContext<'_>, finding: &Finding) -> bool {
-    matches!(finding.change, Fix::Affinity { .. } | Fix::IdealCpu { .. } | Fix::CoreType { .. })
+    matches!(finding.change, Fix::Affinity { .. } | Fix::Spread { .. } | Fix::IdealCpu { .. } | Fix::CoreType { .. })
         && finding.threads.first().is_some_and(|claim| ctx.is_per_cpu_kthread(claim.thread))
 }
 

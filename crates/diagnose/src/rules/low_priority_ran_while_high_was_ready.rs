@@ -115,7 +115,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let lower = lower.remove(&most.thread).unwrap_or_default();
     let lower: Vec<Claim> = lower.iter().map(|((key, tid), ns)| ctx.claim(*key, *tid, *ns)).collect();
     let upper = waited.get(&most.thread).map_or(Ns::ZERO, |sums| sums.while_lower_ran + sums.possibly);
-    let change = Fix::Policy { threads: threads(&lower), policy: Policy::Idle };
+    let change = Fix::Policy { threads: threads(&lower), policy: Policy::Idle, level: None };
     let names = threads(&lower).name;
     let others = lower.iter().filter(|claim| claim.name != names).count();
     let ran =

@@ -19,9 +19,9 @@ pub(crate) const RULE: Rule = Rule {
     page: Page {
         description: "Threads of the table `periods` that were queued behind other threads for a large part of the time from when they were due until \
                 their work was done. A thread with a real-time priority counts as queued behind other real-time threads only: the others make way \
-                for it as soon as the kernel lets them. Threads with a nice value above 0 were meant to wait, and are left out, except the one that the \
-                objective names; so are threads that only look whether there is work, and those of a runtime, whose timers are not steady: being late \
-                costs them nothing.",
+                for it as soon as the kernel lets them. Only threads with a deadline of their own are named: the one that the objective names, and those that were \
+                given a real-time policy or a nice value below 0. For others, such as those that look whether there is work or those of a runtime, being late \
+                may cost nothing.",
         rationale: "A periodic thread (audio, control, a frame loop) is judged by how late it is. Threads that may run longer without a pause \
                   delay it by up to a time slice, although it needs little CPU time.",
         certainty: "Periods are found without marks: a steady timer is certain after some wakeups. Which threads ran instead is recorded. \
@@ -171,10 +171,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let waiting = interpreter_lock::waiting(ctx, &processes)?;
     threads.retain(|thread, _| !waiting.contains_key(thread));
     let (prios, real_time) = (priorities::longest(ctx)?, priorities::real_time(ctx)?);
-    threads
-        .retain(|thread, sums| ctx.is_objective(*thread) || real_time.contains_key(thread) || sums.has_deadline(ctx));
-    // A thread that was given a lower priority may wait.
-    threads.retain(|thread, _| ctx.is_objective(*thread) || prios.get(thread).is_none_or(|prio| *prio <= NICE_0));
+    let is_urgent = |thread: &ThreadKey| prios.get(thread).is_some_and(|prio| *prio < NICE_0);
+    threads.retain(|thread, sums| {
+        ctx.is_objective(*thread) || real_time.contains_key(thread) || is_urgent(thread) && sums.has_deadline(ctx)
+    });
     let mut queued = BTreeMap::<ThreadKey, Queued>::new();
     ctx.each_row(ran_instead::Table, |row| {
         let (thread, ns) = row.all((ran_instead::THREAD, ran_instead::READY_NS));
@@ -211,20 +211,18 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let name = ctx.name(*thread);
         let most = queued.by.iter().max_by_key(|(_, ns)| **ns).map_or("", |(name, _)| name);
         let own = Threads { name: name.clone(), tids: vec![sums.tid] };
-        let change = Fix::Policy { threads: own, policy: Policy::Fifo };
+        // One above those that ran instead.
+        let level = queued.first_prio.filter(|_| real_time.contains_key(thread)).map(|prio| FIRST_FAIR_PRIO - prio);
+        let level = level.and_then(|level| u8::try_from(level).ok());
+        let change = Fix::Policy { threads: own, policy: Policy::Fifo, level };
         let mut finding = ctx.finding(
             vec![ctx.claim(*thread, sums.tid, delayed)],
             change,
             format!("Let {name} run as soon as it is due: before {most}"),
         );
         if real_time.contains_key(thread) {
-            finding.action.linux = match queued.first_prio {
-                Some(prio) => {
-                    format!(
-                        "`chrt --fifo -p {} TID` for {name}, or a lower priority for {most}",
-                        FIRST_FAIR_PRIO - prio
-                    )
-                }
+            finding.action.linux = match level {
+                Some(_) => format!("{}, or a lower priority for {most}", finding.change.linux()),
                 None => format!("a lower priority for {most} than for {name} (chrt)"),
             };
         }

@@ -107,7 +107,7 @@ struct Group {
 }
 
 fn finding(ctx: &RuleContext<'_>, name: &str, sums: Group, cpus: i64, preempted: &Preempted) -> Finding {
-    let change = Fix::Policy { threads: threads(&sums.claims), policy: Policy::Batch };
+    let change = Fix::Policy { threads: threads(&sums.claims), policy: Policy::Batch, level: None };
     let (all, what) = (sums.claims.len() as u64, format!("Give {name} longer time slices"));
     let mut assumptions = vec![
         "each preemption costs two switches (lower bound: nothing)".to_owned(),

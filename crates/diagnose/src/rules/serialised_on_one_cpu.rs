@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, cpus, ran_instead, ready_wait, thread_by_cpu};
 use model::words::ms;
-use model::{CpuId, Fix, Ns, ThreadKey};
+use model::{CpuId, Fix, Ns, ThreadKey, pool_name};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -94,7 +94,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     })?;
     let ran_instead = queued_behind.into_iter().max_by_key(|(_, ns)| *ns).map(|(key, _)| key);
     let cpus = other_cpus(ctx, ran_instead)?;
-    let change = Fix::Affinity { threads: threads(std::slice::from_ref(&most)), cpus };
+    // A TID differs in each run, so that threads of one name cannot be given different CPUs one by one.
+    let is_alike = ran_instead.is_some_and(|key| pool_name(&ctx.name(key)) == pool_name(&most.name));
+    let change = match is_alike {
+        true => Fix::Spread { threads: threads(&claims) },
+        false => Fix::Affinity { threads: threads(std::slice::from_ref(&most)), cpus },
+    };
     let other = ran_instead.map_or_else(|| "others".to_owned(), |key| ctx.name(key));
     let mut finding = ctx.finding(claims, change, format!("Keep {} and {other} on different CPUs", most.name));
     let is_known = finding.recoverable_ns >= least;
