@@ -11,7 +11,9 @@
         [--half …] [--runs 1] [--out DIR]        is below the sum of their upper bounds
   acceptance/real/run.py tried [NAME...]         tries the fixes of their findings above low: `corewise try` with --runs pairs [10]; adds each answer to
         [--half …] [--runs 10] [--out DIR]       DIR/tried.jsonl, which it reads first, and prints the table by rule
-  acceptance/real/run.py healthy [NAME...]       the same for the well-configured programs: their findings above low
+  acceptance/real/run.py null A:B [A:B...]       tries the fix of the first finding above low of A on the misconfigured side of B, another program: how often
+        [--runs 10] [--out DIR]                  the answer is "no effect", or that nothing was applied
+  acceptance/real/run.py healthy [NAME...]       the same as score for the well-configured programs: their findings above low
         [--half …] [--runs 5] [--out DIR]
 
 The order matters: a pair's expectation (pairs/*.py) and its measured gain are committed before diagnose first runs on it. The unseen half is
@@ -410,6 +412,29 @@ def tried(pairs, runs, out):
     print_tried(known)
 
 
+def null(of_pairs, runs, out):
+    """Tries the fixes of findings on other programs, for which they are not meant."""
+    rows, calm = [], 0
+    for found, other in of_pairs:
+        trace = out / f"{found.name}-bad-0.cw"
+        if not is_recorded(found, trace):
+            continue
+        findings = json.loads(corewise.run("diagnose", trace, "--format", "json"))["findings"]
+        number = next((n for n, f in enumerate(findings, 1) if f["severity"] in ABOVE_LOW and f["rule"] not in CONDITIONS), None)
+        if number is None:
+            print(f"{found.name}: no finding above low", file=sys.stderr)
+            continue
+        one = try_fix(other, trace, number, runs)
+        outcome = one.get("outcome")
+        says = outcome["verdict"] if outcome else one["why"][:110]
+        calm += says != "helped" and says != "harmed"
+        interval = [f"{100 * change:+.1f} %" for change in outcome["interval"] or []] if outcome else []
+        rows.append([found.name, findings[number - 1]["rule"], other.name, says, " to ".join(interval)])
+        print(f"{found.name} on {other.name}: {says}", file=sys.stderr, flush=True)
+    corewise.print_table(["finding of", "rule", "tried on", "answer", "interval"], rows)
+    print(f"{calm} of {len(rows)} without an effect")
+
+
 def print_tried(known):
     """Prints what the fixes of each rule did, and whether the predicted range holds what was measured."""
     verdicts = ("helped", "no_effect", "harmed", "too_few_pairs", "not_applied")
@@ -445,7 +470,7 @@ def score_healthy(programs, runs, out):
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("command", choices=["list", "setup", "measure", "lot", "score", "stated", "tried", "healthy"])
+    args.add_argument("command", choices=["list", "setup", "measure", "lot", "score", "stated", "tried", "null", "healthy"])
     args.add_argument("names", nargs="*")
     args.add_argument("--half", choices=["develop", "unseen", "all"], default="develop")
     args.add_argument("--runs", type=int)
@@ -453,7 +478,8 @@ def main():
     args.add_argument("--out", type=Path, default=WORK / "recordings")
     args = args.parse_args()
     pairs, healthy = load()
-    unknown = [name for name in args.names if name not in pairs | healthy]
+    names = [name for word in args.names for name in word.split(":")]
+    unknown = [name for name in names if name not in pairs | healthy]
     if unknown:
         sys.exit(f"there is no {', '.join(unknown)}; see run.py list")
     chosen = [one for name, one in pairs.items() if not args.names or name in args.names]
@@ -479,6 +505,8 @@ def main():
             score_healthy([h for h in well if h.name in wanted], args.runs or 5, args.out)
         elif args.command == "stated":
             stated([p for p in chosen if p.name in wanted and measured(p.name)], args.runs or 1, args.out)
+        elif args.command == "null":
+            null([[pairs[name] for name in word.split(":")] for word in args.names], args.runs or 10, args.out)
         elif args.command == "tried":
             tried([p for p in chosen if p.name in wanted], args.runs or 10, args.out)
         else:

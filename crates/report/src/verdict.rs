@@ -8,7 +8,7 @@ use crate::sampled::of_event;
 use crate::sections::{ChosenSections, Findings};
 use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
 use crate::{Options, quality};
-use diagnose::{Finding, Severity, Subject};
+use diagnose::{Finding, Program, Severity, Subject};
 use engine::{EngineError, FrameCounts, Session};
 use model::tables::{self, frame_sums, threads};
 use model::{Ns, ThreadKey};
@@ -46,7 +46,7 @@ pub fn write(
     if chosen.is_of_samples {
         samples(page, session, options)?;
     } else {
-        page.item(&cpu_time(session, options, groups)?);
+        page.item(&cpu_time(session, options, groups, chosen.left_out)?);
     }
     if let Some(counts) = session.frame_counts(None)? {
         page.item(&frames(session, counts));
@@ -132,14 +132,17 @@ fn loss(session: &Session, of: &Finding) -> String {
 #[derive(Clone, Default)]
 struct Sums {
     name: String,
+    /// Whether the recording was made for it, or it was started by that program or works with it.
+    is_own: bool,
     running: Ns,
     /// Without throttled time.
     ready: Ns,
     throttled: Ns,
 }
 
-/// Says how busy the CPUs were, with which programs, which of these waited for a CPU, and which were throttled.
-fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<String, EngineError> {
+/// Says how busy the CPUs were, with which programs, which of these waited for a CPU, and which were throttled: the recorded program first.
+/// `is_quick`: without a pass of its own over the trace.
+fn cpu_time(session: &Session, options: &Options, groups: &[Group], is_quick: bool) -> Result<String, EngineError> {
     let s = session.summary();
     if s.cpu_time_ns() == 0 && s.switches > 0 {
         return Ok("CPUs: all events have the same time.".to_owned());
@@ -149,18 +152,21 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
         Some((process, group)) => {
             let throttled = group.keys.iter().filter_map(|key| throttled.get(key)).sum();
             let (running, ready) = (group.all.running, group.all.ready - throttled);
-            vec![Sums { name: plain(process), running, ready, throttled }]
+            vec![Sums { name: plain(process), is_own: true, running, ready, throttled }]
         }
-        None => programs(session, &throttled)?,
+        None => programs(session, &throttled, is_quick)?,
     };
     let listed = |of: fn(&Sums) -> Ns, format: &dyn Fn(Ns) -> String| {
         let mut all: Vec<&Sums> = programs.iter().filter(|p| of(p) > Ns::ZERO).collect();
-        all.sort_by_key(|p| (std::cmp::Reverse(of(p)), &p.name));
-        all.iter()
-            .take(NAMED)
-            .map(|p| format!("{} {}", short(&p.name, 20), format(of(p))))
-            .collect::<Vec<_>>()
-            .join(", ")
+        all.sort_by_key(|p| (!p.is_own, std::cmp::Reverse(of(p)), &p.name));
+        let named = |of_program: &&Sums| format!("{} {}", short(&of_program.name, 20), format(of(of_program)));
+        let (own, others): (Vec<&Sums>, Vec<&Sums>) = all.into_iter().partition(|p| p.is_own);
+        let [own, others] = [own, others].map(|of| of.iter().take(NAMED).map(named).collect::<Vec<_>>().join(", "));
+        match (own.is_empty(), others.is_empty()) {
+            (false, false) => format!("{own} (others: {others})"),
+            (true, _) => others,
+            (_, true) => own,
+        }
     };
     if s.switches == 0 {
         let ran = listed(|p| p.running, &time);
@@ -181,8 +187,11 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
 }
 
 /// The sums of each program: of the processes of one name.
-fn programs(session: &Session, throttled: &HashMap<ThreadKey, Ns>) -> Result<Vec<Sums>, EngineError> {
+fn programs(session: &Session, throttled: &HashMap<ThreadKey, Ns>, is_quick: bool) -> Result<Vec<Sums>, EngineError> {
     let mut processes: HashMap<i64, Sums> = HashMap::new();
+    let focus = session.facts().focus.map(i64::from);
+    let reads = !is_quick || session.is_quick(&tables::WAKERS);
+    let recorded = focus.filter(|_| reads).map(|_| Program::of(session)).transpose()?;
     session.each(threads::Table, |row| {
         use threads::{NAME, PID, READY_NS, RUNNING_NS, THREAD, TID};
         let (tid, name) = (i64::from(row.get(TID).0), row.get(NAME));
@@ -195,6 +204,7 @@ fn programs(session: &Session, throttled: &HashMap<ThreadKey, Ns>) -> Result<Vec
         if tid == pid {
             name.unwrap_or_default().clone_into(&mut sums.name);
         }
+        sums.is_own |= recorded.as_ref().map_or(focus == Some(pid), |of| of.is_own(row.get(THREAD)));
         sums.running += row.get(RUNNING_NS);
         let throttled = throttled.get(&row.get(THREAD)).copied().unwrap_or(Ns::ZERO);
         sums.ready += row.get(READY_NS) - throttled;
@@ -210,6 +220,7 @@ fn programs(session: &Session, throttled: &HashMap<ThreadKey, Ns>) -> Result<Vec
         }
         let sums =
             programs.entry(process.name.clone()).or_insert_with(|| Sums { name: process.name, ..Sums::default() });
+        sums.is_own |= process.is_own;
         sums.running += process.running;
         sums.ready += process.ready;
         sums.throttled += process.throttled;
