@@ -10,7 +10,8 @@
   acceptance/real/run.py stated [NAME...]        records the misconfigured sides: what the first statements name, and whether the measured gain
         [--half …] [--runs 1] [--out DIR]        is below the sum of their upper bounds
   acceptance/real/run.py tried [NAME...]         tries the fixes of their findings above low: `corewise try` with --runs pairs [10]; adds each answer to
-        [--half …] [--runs 10] [--out DIR]       DIR/tried.jsonl, which it reads first, and prints the table by rule
+        [--half …] [--runs 10] [--out DIR]       tried.jsonl, which it reads first, and prints the table by rule. What harmed is tried again with 20 pairs
+  acceptance/real/run.py advice                  the table of docs/accuracy.md from tried.jsonl
   acceptance/real/run.py null A:B [A:B...]       tries the fix of the first finding above low of A on the misconfigured side of B, another program: how often
         [--runs 10] [--out DIR]                  the answer is "no effect", or that nothing was applied
   acceptance/real/run.py healthy [NAME...]       the same as score for the well-configured programs: their findings above low
@@ -39,6 +40,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import corewise  # noqa: E402
 
+# The answers of `corewise try`, kept with the pairs.
+TRIED = HERE / "tried.jsonl"
 WORK = Path(os.environ.get("WORK") or "/var/tmp/corewise-real")
 # Severities that accuse; a finding of severity low claims nothing.
 ABOVE_LOW = ("medium", "high")
@@ -391,8 +394,7 @@ def try_fix(pair, trace, number, runs):
 def tried(pairs, runs, out):
     """Tries the fixes of all findings above low of the misconfigured sides, and prints how often each rule's fix helped."""
     out.mkdir(parents=True, exist_ok=True)
-    path = out / "tried.jsonl"
-    known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    known = all_tried()
     done = {(one["pair"], one["rule"]) for one in known}
     for pair in pairs:
         trace = out / f"{pair.name}-bad-0.cw"
@@ -404,12 +406,38 @@ def tried(pairs, runs, out):
             if finding["severity"] not in ABOVE_LOW or rule in CONDITIONS or (pair.name, rule) in done:
                 continue
             done.add((pair.name, rule))
-            one = {"pair": pair.name, **try_fix(pair, trace, number, runs), "rule": rule}
-            known.append(one)
-            with open(path, "a") as file:
-                file.write(json.dumps(one) + "\n")
-            print(f"{pair.name}: {rule}: {one.get('why') or one['outcome']['verdict']}", file=sys.stderr, flush=True)
+            for count in (runs, 20):
+                one = {"pair": pair.name, "day": time.strftime("%Y-%m-%d"), **try_fix(pair, trace, number, count), "rule": rule}
+                known.append(one)
+                with open(TRIED, "a") as file:
+                    file.write(json.dumps(one) + "\n")
+                print(f"{pair.name}: {rule}: {one.get('why') or one['outcome']['verdict']}", file=sys.stderr, flush=True)
+                if one.get("outcome", {}).get("verdict") != "harmed":
+                    break
     print_tried(known)
+
+
+def all_tried():
+    """What was tried until now, with the fix of each finding of each program."""
+    return [json.loads(line) for line in TRIED.read_text().splitlines()] if TRIED.exists() else []
+
+
+def advice(known):
+    """Prints each trial as a row in Markdown."""
+    print("| program | rule | fix | change, 95 % interval | verdict | runs with the finding, without and with the fix | saving, predicted (range) and measured |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for one in sorted((one for one in known if "outcome" in one), key=lambda one: (one["rule"], one["pair"])):
+        outcome, change = one["outcome"], ""
+        star = " *" if outcome["measure"] in ("number", "rate") else ""
+        if outcome["interval"]:
+            low, high = sorted(outcome["interval"])
+            change = f"{100 * outcome['change']:+.1f} % ({100 * low:+.1f} to {100 * high:+.1f})".replace("-", "−")
+        saving = ""
+        if outcome["measured"]:
+            low, high = (end / 1e6 for end in outcome["predicted"]["range"] or [outcome["predicted"]["ns"]] * 2)
+            saving = f"{outcome['predicted']['ns'] / 1e6:.0f} ms ({low:.0f} to {high:.0f}), {outcome['measured']['ns'] / 1e6:.0f} ms".replace("-", "−")
+        row = [f"`{one['pair']}`{star}", one["rule"], one["fix"]["kind"], change, outcome["verdict"].replace("_", " "), "{}, {}".format(*outcome["found"]), saving]
+        print("| " + " | ".join(row) + " |")
 
 
 def null(of_pairs, runs, out):
@@ -470,7 +498,7 @@ def score_healthy(programs, runs, out):
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("command", choices=["list", "setup", "measure", "lot", "score", "stated", "tried", "null", "healthy"])
+    args.add_argument("command", choices=["list", "setup", "measure", "lot", "score", "stated", "tried", "advice", "null", "healthy"])
     args.add_argument("names", nargs="*")
     args.add_argument("--half", choices=["develop", "unseen", "all"], default="develop")
     args.add_argument("--runs", type=int)
@@ -495,6 +523,8 @@ def main():
         setup(chosen + well)
     elif args.command == "measure":
         measure(chosen, args.runs or 7, args.again)
+    elif args.command == "advice":
+        advice(all_tried())
     elif args.command == "lot":
         lot([*pairs, *healthy])
     else:
