@@ -1,7 +1,7 @@
 //! The program of each process: executable, build id, command line.
 
 use crate::spool::SPOOL;
-use model::{PROCESSES, Process};
+use model::{Autogroup, PROCESSES, Process};
 use safefs::Dir;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -60,7 +60,9 @@ impl Gatherer {
             .filter(|word| !word.is_empty())
             .map(|word| String::from_utf8_lossy(word).into_owned())
             .collect();
-        self.seen.push(Process { pid, at_ns, exe, build_id, command_line });
+        let autogroup = std::fs::read_to_string(format!("/proc/{pid}/autogroup")).ok();
+        let autogroup = autogroup.as_deref().and_then(Autogroup::parse);
+        self.seen.push(Process { pid, at_ns, exe, build_id, command_line, autogroup });
         self.changed = true;
     }
 

@@ -46,7 +46,7 @@ pub use kernel_threads::{is_kernel_thread, is_kernel_thread_of_cpu};
 pub use nominal_power::ABOVE_TDP;
 pub use pool::pool_name;
 pub use present::{FramePart, FrameTime, Present};
-pub use process::{PROCESSES, Process};
+pub use process::{Autogroup, PROCESSES, Process};
 pub use redact::{Fate, Redact, public_file, shown_chain, without_paths};
 pub use stand_ins::{NameStandIns, StandIns};
 pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};

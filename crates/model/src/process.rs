@@ -18,4 +18,32 @@ pub struct Process {
     pub build_id: Option<String>,
     /// The arguments.
     pub command_line: Vec<String>,
+    /// Its autogroup, if recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autogroup: Option<Autogroup>,
+}
+
+/// The autogroup of a process: where autogroups are on, the processes of a session in the root cgroup share what the autogroup gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Autogroup {
+    /// Its number.
+    pub id: u64,
+    /// Its nice value beside other autogroups.
+    pub nice: i8,
+}
+
+impl Autogroup {
+    /// Reads `/proc/PID/autogroup`.
+    ///
+    /// ```
+    /// use model::Autogroup;
+    ///
+    /// assert_eq!(Autogroup::parse("/autogroup-4 nice -5\n"), Some(Autogroup { id: 4, nice: -5 }));
+    /// assert_eq!(Autogroup::parse(""), None);
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (id, nice) = text.trim().strip_prefix("/autogroup-")?.split_once(" nice ")?;
+        Some(Self { id: id.parse().ok()?, nice: nice.parse().ok()? })
+    }
 }

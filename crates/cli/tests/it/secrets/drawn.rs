@@ -210,6 +210,7 @@ pub fn write(folder: &Folder, name: &str, other: &str) -> String {
         exe: Some("/opt/Zqexecutable".to_owned()),
         build_id: Some(format!("Zqbuild{other}")),
         command_line: vec!["app".to_owned(), format!("Zqargument{other}")],
+        autogroup: None,
     };
     std::fs::write(path.join(PROCESSES), serde_json::to_vec(&[process]).unwrap()).unwrap();
     // What a source has that its reader does not know.
