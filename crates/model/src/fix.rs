@@ -369,6 +369,7 @@ impl Fix {
             Self::PriorityInheritance { .. } => "each contended lock takes a system call more",
             Self::Heap { .. } => "more memory",
             Self::InFlight { .. } => "more memory, and other programs' requests to the device wait longer",
+            Self::Weight { weight: ..100, .. } => "while CPUs are busy, the cgroup gets less CPU time than others",
             Self::Quota { .. } | Self::Weight { .. } => "while CPUs are busy, other cgroups get less CPU time",
             Self::Autogroup { on: false } => "sessions with many busy threads take CPU time from those with few",
             Self::Autogroup { on: true } => "nice values have no effect between sessions",
@@ -633,8 +634,9 @@ impl Fix {
                 "raise CpuRate of the job object of {} by {more_percent} % (SetInformationJobObject, JobObjectCpuRateControlInformation)",
                 threads.name
             ),
-            Self::Weight { threads, .. } => format!(
-                "raise Weight of the job object of {} (SetInformationJobObject, JobObjectCpuRateControlInformation)",
+            Self::Weight { threads, weight } => format!(
+                "{} Weight of the job object of {} (SetInformationJobObject, JobObjectCpuRateControlInformation)",
+                if *weight < 100 { "lower" } else { "raise" },
                 threads.name
             ),
             Self::Autogroup { .. } => "nothing to do: priorities apply across all threads".to_owned(),

@@ -632,7 +632,9 @@ impl Pen {
             }
             "cgroup" => {
                 let id = u64::try_from(number).unwrap();
-                self.push(Phase::After, at, on, EventKind::Cgroup { tid, id, path: NameId::NONE });
+                // The kernel's id of the root is 1.
+                let path = if id == 1 { self.text("/".to_owned()) } else { NameId::NONE };
+                self.push(Phase::After, at, on, EventKind::Cgroup { tid, id, path });
             }
             "ideal" => {
                 self.push(Phase::After, at, cpu(0), EventKind::IdealCpu { tid, cpu: place });

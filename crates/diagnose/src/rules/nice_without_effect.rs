@@ -181,9 +181,12 @@ fn finding(
     let (claims, competitors) = (claimed(&lost), claimed(&lower));
     let cgroup = |thread: &ThreadKey| set.cgroups.get(thread).filter(|path| !path.is_empty());
     let are_apart = |(high, low): &(ThreadKey, ThreadKey)| cgroup(high).zip(cgroup(low)).is_some_and(|(a, b)| a != b);
+    // The root has no weight, so that of the others' group is the only one.
+    let is_in_root = worst.ready.keys().all(|(high, _)| cgroup(high).is_some_and(|path| is_root(path)));
     let by_session = ctx.autogroup() == Some(true) && !worst.ready.keys().any(are_apart);
     let (grouped, why) = match by_session {
         true => (Fix::Autogroup { on: false }, "; autogroup is on"),
+        false if is_in_root => (Fix::Weight { threads: threads(&competitors), weight: weight_of(worst.due) }, ""),
         false => (Fix::Weight { threads: threads(&claims), weight: 1000 }, ""),
     };
     let name = threads(&claims).name;
@@ -234,6 +237,16 @@ fn finding(
         );
     }
     Ok(Some(finding))
+}
+
+/// Whether a control group's path is that of the root of its hierarchy.
+fn is_root(path: &str) -> bool {
+    path.strip_prefix("cpu:").unwrap_or(path) == "/"
+}
+
+/// The weight of a control group with which it gets this share beside a thread of nice value 0 in the root, which weighs 100.
+fn weight_of(share: f64) -> u32 {
+    (100.0 * share / (1.0 - share)).round().clamp(1.0, 100.0) as u32
 }
 
 /// Threads that keep less of a CPU also lose less to switches and cold caches; a competitor may be intended.
