@@ -142,6 +142,8 @@ pub enum MadeFrom {
     IntervalSums,
     /// The frames of a frame log: for a part, those that overlap it.
     Frames,
+    /// What commands keep with a recording, whatever part of it is read.
+    Kept,
     /// None of these. Not a table that can be requested, but of the same form (events of a trace folder, a response of the
     /// viewer's server).
     Elsewhere,

@@ -25,6 +25,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ms(path.fixed_ns)
         );
     }
+    let share = |part: i64, of: i64| 100.0 * part as f64 / of.max(1) as f64;
+    let recorded: i64 = found.threads.iter().map(|(of, _)| of.ready_ns).sum();
+    let replayed: i64 = found.threads.iter().map(|(_, [before, _])| before.ready_ns).sum();
+    let apart: i64 = found.threads.iter().map(|(of, [before, _])| (before.ready_ns - of.ready_ns).abs()).sum();
+    println!("ready {:.1} ms, replayed {:.1} ms, apart {:.1} %", ms(recorded), ms(replayed), share(apart, recorded));
     for (of, [before, after]) in found.threads {
         let (Some(was), Some(is)) = (before.took_ns(), after.took_ns()) else { continue };
         if std::env::var("ALL").is_ok_and(|name| of.name == name) {

@@ -20,6 +20,8 @@ pub struct Of {
     pub pid: Option<i32>,
     /// Its name.
     pub name: String,
+    /// For how long it was ready in the recording, ns: to judge a replay.
+    pub ready_ns: i64,
 }
 
 /// The program, and what it is made from.
@@ -126,7 +128,10 @@ pub fn demand(session: &Session) -> Result<Demand, EngineError> {
     Ok(Demand {
         program,
         span,
-        threads: all.into_iter().map(|(thread, of)| Of { thread, tid: of.tid, pid: of.pid, name: of.name }).collect(),
+        threads: all
+            .into_iter()
+            .map(|(thread, of)| Of { thread, tid: of.tid, pid: of.pid, name: of.name, ready_ns: of.ready_ns })
+            .collect(),
         main,
         length_ns,
         cpus,

@@ -34,6 +34,8 @@ pub(crate) struct Thread {
     pub(crate) pid: Option<i32>,
     pub(crate) name: String,
     pub(crate) parts: Vec<Part>,
+    /// For how long it was ready. The program has nothing of it.
+    pub(crate) ready_ns: i64,
     /// When it was new, and the thread that created it.
     pub(crate) created: Option<(i64, Option<ThreadKey>)>,
     pub(crate) policy: Option<String>,
@@ -152,6 +154,7 @@ pub(crate) fn read(session: &Session) -> Result<BTreeMap<ThreadKey, Thread>, Eng
             "blocked" => of.parts.push(waited(Ended::Nothing)),
             "unknown" => of.parts.push(waited(Ended::Unknown)),
             "ready" => {
+                of.ready_ns += to - from;
                 let waker = row.get(thread_state::WAKER);
                 let by = match waker {
                     Some(waker) if waker > ThreadKey::IDLE => Ended::Thread(waker),

@@ -59,16 +59,18 @@ impl Session {
     pub fn is_at_hand(&self, def: &TableDef) -> bool {
         let made = |def: &TableDef| self.cache.tables().iter().any(|t| t.def.name == def.name);
         match def.made_from {
-            MadeFrom::Totals | MadeFrom::Spans => true,
+            MadeFrom::Totals | MadeFrom::Spans | MadeFrom::Kept => true,
             MadeFrom::Analysis => !def.large && (self.is_stored(def) || made(def)),
             _ => false,
         }
     }
 
-    /// Returns whether a table is always quick to make for this trace: it is computed from the sums, or stored by an import.
+    /// Returns whether a table is always quick to make for this trace: it is computed from the sums, kept with the trace, or stored by an import.
     #[must_use]
     pub fn is_quick(&self, def: &TableDef) -> bool {
-        is_of_sums(def) || def.name == tables::CONCURRENCY.name && self.is_folder() && self.is_as_stored(def)
+        is_of_sums(def)
+            || def.made_from == MadeFrom::Kept
+            || def.name == tables::CONCURRENCY.name && self.is_folder() && self.is_as_stored(def)
     }
 
     /// Returns whether a table is made by an analysis and held in memory. Several such tables can be made in one pass

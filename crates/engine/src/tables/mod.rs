@@ -20,6 +20,7 @@ mod slow_frames;
 mod slow_intervals;
 mod states;
 pub(crate) mod totals;
+mod trials;
 
 pub use batches::BatchCallback;
 pub(crate) use cache::TableCache;
@@ -157,6 +158,10 @@ impl Session {
             MadeFrom::IntervalSums => self.interval_sum_rows(span, &mut out),
             MadeFrom::Intervals => self.slow_interval_rows(span, &mut out),
             MadeFrom::Frames => self.frame_rows(def, span, &mut out),
+            MadeFrom::Kept => {
+                self.trial_rows(&mut out);
+                Ok(())
+            }
             MadeFrom::Elsewhere => Err(EngineError::Unfit(format!("{name} is not a table of a trace"))),
         }?;
         out.finish()

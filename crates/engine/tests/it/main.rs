@@ -22,4 +22,5 @@ mod sources;
 #[path = "../../../report/tests/it/support/mod.rs"]
 mod support;
 mod thread_states;
+mod trials;
 mod unwound;

@@ -26,6 +26,7 @@ mod regions;
 pub mod renamed;
 mod slow;
 mod smt;
+mod tried;
 mod wait;
 
 pub use block::*;
@@ -49,6 +50,7 @@ pub use profile::*;
 pub use regions::*;
 pub use slow::*;
 pub use smt::*;
+pub use tried::*;
 pub use wait::*;
 
 use crate::column::table;
@@ -379,6 +381,7 @@ pub const ALL: &[&TableDef] = &[
     &FRAMES_PARKED,
     &FRAME_SUMS,
     &FRAMES,
+    &TRIALS,
     &LOSS,
     &THREAD_STATE,
     &CPU_STATE,
