@@ -45,7 +45,7 @@ impl Program {
                 began.insert(row.get(threads::THREAD));
             }
         })?;
-        // Who started whom, and how often two processes woke each other.
+        // Which process started which one, and how often two processes woke each other.
         let (mut started, mut together) = (BTreeSet::new(), BTreeMap::new());
         ctx.each_row(wakers::Table, |row| {
             let (thread, waker) = (row.get(wakers::THREAD), row.get(wakers::WAKER).unwrap_or(ThreadKey::IDLE));

@@ -28,7 +28,7 @@ pub struct Process {
 pub struct Autogroup {
     /// Its number.
     pub id: u64,
-    /// Its nice value beside other autogroups.
+    /// Its nice value relative to other autogroups.
     pub nice: i8,
 }
 

@@ -16,4 +16,4 @@ mod stretches;
 
 pub use demand::{Demand, Of, demand};
 pub use outcome::{Path, Prediction, Refusal, Times, predict};
-pub use settings::Change;
+pub use settings::Setting;

@@ -1,7 +1,7 @@
 //! What changes would have done to a recorded run: replays of it as it was, and with them.
 
 use crate::demand::{self, Demand, Of};
-use crate::settings::Change;
+use crate::settings::Setting;
 use engine::{EngineError, Session};
 use simulate::{Eevdf, Endless, Left, Machine, Output, Settings, Until, Why, replay};
 
@@ -93,7 +93,7 @@ impl Prediction {
 ///
 /// # Errors
 /// It cannot be read, or is not enough to predict from.
-pub fn predict(session: &Session, changes: &[Change], seed: u64) -> Result<Prediction, Refusal> {
+pub fn predict(session: &Session, changes: &[Setting], seed: u64) -> Result<Prediction, Refusal> {
     let summary = session.summary();
     if !summary.ready_known {
         return Err(Refusal::Why("the recording has no wakeups, so it is unknown what threads waited for".to_owned()));

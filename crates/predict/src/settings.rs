@@ -6,7 +6,7 @@ use simulate::{Class, Cpus};
 
 /// A setting that threads get.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Change {
+pub struct Setting {
     whose: Whose,
     to: To,
 }
@@ -27,7 +27,7 @@ enum To {
     Affinity(Cpus),
 }
 
-impl Change {
+impl Setting {
     /// Reads a change.
     ///
     /// # Errors
@@ -108,22 +108,22 @@ fn policy(text: &str) -> Option<Class> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, To, Whose};
+    use super::{Setting, To, Whose};
     use simulate::{Class, Cpus};
 
     #[test]
     fn changes_are_read() {
-        let parsed = |text| Change::parse(text).unwrap();
+        let parsed = |text| Setting::parse(text).unwrap();
         let thread = |name: &str| Whose::Thread(name.to_owned());
-        assert_eq!(parsed("thread(a).nice=-5"), Change { whose: thread("a"), to: To::Nice(-5) });
+        assert_eq!(parsed("thread(a).nice=-5"), Setting { whose: thread("a"), to: To::Nice(-5) });
         assert_eq!(
             parsed("thread(kworker/0:1).policy=fifo:50"),
-            Change { whose: thread("kworker/0:1"), to: To::Policy(Class::Fifo(50)) }
+            Setting { whose: thread("kworker/0:1"), to: To::Policy(Class::Fifo(50)) }
         );
         let process = Whose::Process("make".to_owned());
         assert_eq!(
             parsed("process(make).affinity=0-1,4"),
-            Change { whose: process, to: To::Affinity(Cpus::of([0, 1, 4])) }
+            Setting { whose: process, to: To::Affinity(Cpus::of([0, 1, 4])) }
         );
     }
 
@@ -138,7 +138,7 @@ mod tests {
             ("thread(a).policy=fifo:0", "is no value of policy"),
             ("thread(a).affinity=", "is no value of affinity"),
         ] {
-            let error = Change::parse(text).unwrap_err();
+            let error = Setting::parse(text).unwrap_err();
             assert!(error.contains(named), "{text}: {error}");
         }
     }

@@ -238,7 +238,7 @@ impl<P: Policy, O: Output> Replay<'_, P, O> {
         }
     }
 
-    /// Does what the policy asked for, and what follows from it.
+    /// Does what the policy requested, and what follows from it.
     fn serve(&mut self) {
         loop {
             for (at, key) in std::mem::take(&mut self.requests.timers) {
@@ -373,7 +373,7 @@ impl<P: Policy, O: Output> Replay<'_, P, O> {
         let machine = self.world.machine;
         let own = self.world.current[cpu]
             .and_then(|thread| self.program.threads[thread].speeds.get(machine.cpus[cpu].kind).copied());
-        let shared = if self.world.core_is_idle(cpu) { 1.0 } else { machine.beside_sibling };
+        let shared = if self.world.core_is_idle(cpu) { 1.0 } else { machine.with_busy_sibling };
         let busy = self.world.current.iter().flatten();
         let by_busy = match machine.speed_by_busy.as_slice() {
             [] => 1.0,

@@ -66,7 +66,7 @@ pub struct Machine {
     /// The CPUs.
     pub cpus: Vec<Cpu>,
     /// The speed of a CPU whose sibling is busy, relative to that with an idle one.
-    pub beside_sibling: f64,
+    pub with_busy_sibling: f64,
     /// The speed of all CPUs if 1, 2, … CPUs are busy, relative to nominal; the last one for more; empty: 1.
     pub speed_by_busy: Vec<f64>,
     /// From a wakeup to the switch on an idle CPU, ns.
@@ -86,7 +86,7 @@ impl Machine {
         Self {
             types: vec![Type { name: String::new(), speed: 1.0 }],
             cpus: (0..cpus).map(|core| Cpu { kind: 0, core, cache: 0 }).collect(),
-            beside_sibling: 1.0,
+            with_busy_sibling: 1.0,
             speed_by_busy: Vec::new(),
             idle_exit_ns: 0,
             interrupt_ns: 0,

@@ -44,7 +44,7 @@ pub enum Object {
     /// Free at the begin. A thread that is woken because the lock is free tries to take it when it runs, as with glibc's mutex: another one may
     /// have taken it before.
     Lock,
-    /// Lets this many threads go on at once.
+    /// Lets threads go on when this many have arrived.
     Barrier(u32),
 }
 
@@ -103,7 +103,7 @@ pub struct Thread {
 pub struct Group {
     /// The group that it is in; `None` for the root, which is the first one and no other.
     pub parent: Option<usize>,
-    /// Its weight beside others in its parent; 1024 by default (`cpu.weight` 100).
+    /// Its weight relative to others in its parent; 1024 by default (`cpu.weight` 100).
     pub weight: u32,
     /// The CPU time that it may use in a period, and the period, ns.
     pub quota: Option<(i64, i64)>,

@@ -244,7 +244,7 @@ fn is_root(path: &str) -> bool {
     path.strip_prefix("cpu:").unwrap_or(path) == "/"
 }
 
-/// The weight of a control group with which it gets this share beside a thread of nice value 0 in the root, which weighs 100.
+/// The weight of a control group with which it gets this share if it competes with a thread of nice value 0 in the root, which weighs 100.
 fn weight_of(share: f64) -> u32 {
     (100.0 * share / (1.0 - share)).round().clamp(1.0, 100.0) as u32
 }

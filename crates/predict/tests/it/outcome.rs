@@ -1,10 +1,10 @@
 //! What is predicted of drawn recordings.
 
 use crate::support;
-use predict::{Change, Prediction, Refusal, predict};
+use predict::{Prediction, Refusal, Setting, predict};
 
 fn predicted(drawn: &str, changes: &[&str]) -> Result<Prediction, Refusal> {
-    let changes: Vec<Change> = changes.iter().map(|text| Change::parse(text).unwrap()).collect();
+    let changes: Vec<Setting> = changes.iter().map(|text| Setting::parse(text).unwrap()).collect();
     predict(&support::drawn(drawn, |_, _| {}), &changes, 1)
 }
 

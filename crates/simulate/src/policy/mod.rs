@@ -1,6 +1,6 @@
 //! Scheduling policies: which thread runs where, and when another one does.
 //!
-//! A policy keeps its own queues. The engine tells it what happens to threads, and asks it for the next thread of a CPU; the policy asks for
+//! A policy keeps its own queues. The engine reports what happens to threads, and requests the next thread of a CPU; the policy requests
 //! reschedules and moves in [`Requests`].
 
 mod eevdf;
@@ -82,7 +82,7 @@ pub enum Soon {
     Now,
 }
 
-/// What a policy asks of the engine.
+/// What a policy requests of the engine.
 #[derive(Debug, Default)]
 pub struct Requests {
     /// CPUs that should choose again.
@@ -147,6 +147,6 @@ pub trait Policy {
     /// Called once at the begin.
     fn begin(&mut self, _world: &World<'_>, _requests: &mut Requests) {}
 
-    /// A time for which the policy asked.
+    /// A time that the policy requested.
     fn timer(&mut self, _world: &World<'_>, _key: usize, _requests: &mut Requests) {}
 }

@@ -31,15 +31,15 @@ fn shares(program: &Program, cpus: usize) -> Vec<f64> {
     (0..threads).map(|thread| ran.time(thread, i64::MAX) as f64 / ran.end as f64).collect()
 }
 
-fn near(got: f64, due: f64, within: f64) {
+fn is_close(got: f64, due: f64, within: f64) {
     assert!((got - due).abs() <= within, "{got:.3} instead of {due:.3}");
 }
 
 #[test]
 fn nice_values_give_shares_by_weight() {
     let shares = shares(&program(vec![busy("A", 0, 0), busy("B", 5, 0)]), 1);
-    near(shares[0], 1024.0 / (1024.0 + 335.0), 0.01);
-    near(shares[1], 335.0 / (1024.0 + 335.0), 0.01);
+    is_close(shares[0], 1024.0 / (1024.0 + 335.0), 0.01);
+    is_close(shares[1], 335.0 / (1024.0 + 335.0), 0.01);
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn groups_share_by_their_weights_whatever_is_in_them() {
         ..Program::default()
     };
     let shares = shares(&of, 1);
-    near(shares[0], 1.0 / 3.0, 0.02);
-    near(shares[1..].iter().sum(), 2.0 / 3.0, 0.02);
+    is_close(shares[0], 1.0 / 3.0, 0.02);
+    is_close(shares[1..].iter().sum(), 2.0 / 3.0, 0.02);
     assert!(shares[3] > 20.0 * shares[1], "nice values count within the group");
 }
 
@@ -65,7 +65,7 @@ fn a_group_uses_its_quota_and_no_more() {
         ..Program::default()
     };
     let shares = shares(&of, 2);
-    near(shares[0] + shares[1], 0.2, 0.02);
+    is_close(shares[0] + shares[1], 0.2, 0.02);
     assert!(shares[2] > 0.85);
 }
 
@@ -73,20 +73,20 @@ fn a_group_uses_its_quota_and_no_more() {
 fn idle_threads_get_nearly_nothing() {
     let idle = Thread { class: Class::Idle, ..busy("B", 0, 0) };
     let shares = shares(&program(vec![busy("A", 0, 0), idle]), 1);
-    near(shares[1], 3.0 / 1027.0, 0.005);
+    is_close(shares[1], 3.0 / 1027.0, 0.005);
 }
 
 #[test]
 fn threads_are_spread_over_the_cpus() {
     let shares = shares(&program(vec![busy("A", 0, 0), busy("B", 0, 0), busy("C", 0, 0), busy("D", 0, 0)]), 4);
-    shares.iter().for_each(|share| near(*share, 1.0, 0.01));
+    shares.iter().for_each(|share| is_close(*share, 1.0, 0.01));
 }
 
 #[test]
 fn three_threads_on_two_cpus_get_two_thirds_each() {
     let shares = shares(&program(vec![busy("A", 0, 0), busy("B", 0, 0), busy("C", 0, 0)]), 2);
-    near(shares.iter().sum(), 2.0, 0.01);
-    shares.iter().for_each(|share| near(*share, 2.0 / 3.0, 0.2));
+    is_close(shares.iter().sum(), 2.0, 0.01);
+    shares.iter().for_each(|share| is_close(*share, 2.0 / 3.0, 0.2));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_thread_that_slept_preempts_one_that_has_run_for_longer() {
         |ran: &Ran| ran.ready.iter().filter(|(thread, ..)| *thread == 0).map(|(_, from, to)| to - from).max().unwrap();
     // At most to the end of a slice of the other one, at a tick.
     assert!(late(&ran) <= 4 * MS, "{}", late(&ran));
-    // With a real-time priority it runs at once.
+    // With a real-time priority it runs immediately.
     of.threads[0].class = Class::Fifo(1);
     let ran = ran::eevdf(&of, &Machine::uniform(1), Settings::new(1), until).unwrap();
     assert_eq!(late(&ran), 0);
@@ -128,7 +128,7 @@ fn a_thread_alone_on_a_slow_core_takes_longer() {
 fn siblings_slow_each_other_down() {
     let mut machine = Machine::uniform(2);
     machine.cpus[1].core = 0;
-    machine.beside_sibling = 0.6;
+    machine.with_busy_sibling = 0.6;
     let of = |work| Thread { ops: vec![Op::Run(work)], starts: Some(0), ..Thread::default() };
     let ran = ran::eevdf(
         &program(vec![of(6 * MS), of(12 * MS)]),
@@ -137,7 +137,7 @@ fn siblings_slow_each_other_down() {
         Until { at: 1000 * MS, end_of: None },
     )
     .unwrap();
-    // 10 ms beside each other, in which each does 6 ms of work, and 6 ms alone.
+    // 10 ms at the same time, in which each does 6 ms of work, and 6 ms alone.
     assert_eq!(ran.end, 16 * MS);
 }
 

@@ -52,7 +52,7 @@ impl Eevdf {
         self.add(world, to, thread, Why::Moved);
     }
 
-    /// At a tick of a busy CPU: idle CPUs are told that it has ready threads, its current thread moves to a faster idle CPU if it does not fit,
+    /// At a tick of a busy CPU: idle CPUs look for its ready threads, its current thread moves to a faster idle CPU if it does not fit,
     /// and from time to time the CPU takes a thread from one with more load.
     pub(super) fn balance_at_tick(&mut self, world: &World<'_>, cpu: usize, requests: &mut Requests) {
         let idle = |other: &usize| world.current[*other].is_none() && self.ready(*other) == 0;

@@ -38,9 +38,9 @@ const WEIGHT_IDLE: i64 = 3;
 /// How soon a fair thread takes the place of another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preemption {
-    /// At once (`full`, `voluntary` and `none` in user mode).
+    /// Immediately (`full`, `voluntary` and `none` in user mode).
     Full,
-    /// At the next tick; real-time threads at once (`lazy`).
+    /// At the next tick; real-time threads immediately (`lazy`).
     Lazy,
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Entity {
     pub(super) ran: i64,
     /// Its virtual deadline.
     pub(super) deadline: i64,
-    /// How long it may run at once, ns.
+    /// Its time slice, ns.
     pub(super) slice: i64,
     /// While it is in no queue: by how much it had run less than the average, in virtual time.
     pub(super) lag: i64,

@@ -4,7 +4,7 @@
 use super::Eevdf;
 use crate::policy::{Requests, Soon, World};
 
-/// `sched_cfs_bandwidth_slice_us`: a CPU takes this much of a group's time at once.
+/// `sched_cfs_bandwidth_slice_us`: how much of a group's time a CPU takes each time.
 const SLICE: i64 = 5_000_000;
 
 /// The quota of a group.
