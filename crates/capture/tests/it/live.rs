@@ -355,14 +355,19 @@ fn a_flight_recorder_keeps_the_last_moments() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let mut options = RecordOptions::new(folder.path().join("run.cw"));
-    let first = options.dir.join(capture::SPOOL).join("000000.seg");
-    let script = format!("while test -e '{}'; do sleep 0.05; done", first.display());
+    let goes_on = folder.path().join("goes-on");
+    std::fs::write(&goes_on, "").unwrap();
+    let script = format!("while test -e '{}'; do sleep 0.05; done", goes_on.display());
     options.target = Target::Command(["sh", "-c", &script].map(String::from).to_vec());
     options.keep = Some(Duration::from_secs(1));
-    let mut has_first = false;
-    let done = recorded_while(&options, &mut || has_first |= first.exists());
+    let (dir, mut first) = (options.dir.clone(), None);
+    let done = recorded_while(&options, &mut || match &first {
+        None if capture::has_begun(&dir) => first = segments(&dir).into_iter().next(),
+        Some(segment) if !segment.exists() => drop(std::fs::remove_file(&goes_on)),
+        _ => {}
+    });
     let after = now();
-    assert!(has_first, "there was no first segment");
+    assert!(first.is_some(), "there was no first segment");
     assert!(done.elapsed >= Duration::from_secs(1), "nothing is removed so soon");
     let kept = segments(&options.dir);
     let began = segment_began(&kept[0]);
