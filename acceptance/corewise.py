@@ -1,5 +1,6 @@
 """Runs corewise and reads what it prints. The binary is COREWISE, or target/release/corewise."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -43,12 +44,14 @@ def rows_of(text):
 
 def wait_until_attached(recorder, folder, patience=30):
     """Waits until the recorder that writes to a folder has reported all threads: from then on nothing is missed."""
-    first = Path(folder) / "spool" / "000000.seg"
+    spool = Path(folder) / "spool"
     until = time.monotonic() + patience
     while recorder.poll() is None and time.monotonic() < until:
-        # Until then a segment contains only its header.
-        if first.exists() and first.stat().st_size > 32:
-            return
+        # What is recorded while the recorder prepares itself is dropped. Until it is attached, a segment contains only its header.
+        with contextlib.suppress(OSError, ValueError):
+            is_prepared = not json.loads((spool / "meta.json").read_text()).get("preparing")
+            if is_prepared and any(segment.stat().st_size > 32 for segment in spool.glob("*.seg")):
+                return
         time.sleep(0.01)
     sys.exit(f"corewise record: exit {recorder.poll()} before it had attached")
 
