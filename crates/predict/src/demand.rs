@@ -255,7 +255,9 @@ impl Groups {
         if let Some(weight) = of.weight {
             self.all[place].weight = (weight * 1024 / 100).clamp(2, 1_000_000) as u32;
         }
-        self.all[place].quota = of.quota.or(self.all[place].quota);
+        // A damaged recording may have periods without a length.
+        let quota = of.quota.filter(|(quota, period)| *quota > 0 && *period > 0);
+        self.all[place].quota = quota.or(self.all[place].quota);
         place
     }
 
