@@ -304,7 +304,7 @@ fn print_summary(recorded: &Recorded, accounted: &Accounted) {
     let ms = |ns: i64| ns as f64 / 1e6;
     let bpf = cost.bpf_ns.map(|ns| format!(", {:.1} ms in its BPF programs", ms(ns))).unwrap_or_default();
     say(&format!(
-        "Recording overhead: {:.1} ms of CPU time{bpf} ({:.1} ms before it began), {:.1} MB of memory, {:.1} MB spooled",
+        "Recording overhead: {:.1} ms of CPU time ({:.1} ms more before it began){bpf}, {:.1} MB of memory, {:.1} MB spooled",
         ms(cost.recorder_cpu_ns),
         ms(cost.preparing_cpu_ns),
         cost.max_rss_bytes as f64 / 1e6,

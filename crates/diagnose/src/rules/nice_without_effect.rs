@@ -181,7 +181,7 @@ fn finding(
     let (claims, competitors) = (claimed(&lost), claimed(&lower));
     let cgroup = |thread: &ThreadKey| set.cgroups.get(thread).filter(|path| !path.is_empty());
     let are_apart = |(high, low): &(ThreadKey, ThreadKey)| cgroup(high).zip(cgroup(low)).is_some_and(|(a, b)| a != b);
-    // The root has no weight, so that of the others' group is the only one.
+    // The root has no weight that could be raised.
     let is_in_root = worst.ready.keys().all(|(high, _)| cgroup(high).is_some_and(|path| is_root(path)));
     let by_session = ctx.autogroup() == Some(true) && !worst.ready.keys().any(are_apart);
     let (grouped, why) = match by_session {

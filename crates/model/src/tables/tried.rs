@@ -9,8 +9,8 @@ table! {
         version: 1,
         made_from: Kept,
         large: false,
-        doc: "The trials of the fixes of this recording's findings (`corewise try`), in the order in which they were made, \
-              the last thousand. The same for many recordings: the table `trials` of a catalogue.",
+        doc: "The trials of the fixes of this recording's findings (`corewise try`), in the order in which they were made; \
+              at most the last thousand. The same for many recordings: the table `trials` of a catalogue.",
         key: [TRIED_S, RULE],
         columns: {
             TRIED_S: Int = "When the trial ended, seconds since 1970 (UTC).",
